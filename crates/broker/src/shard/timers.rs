@@ -1,5 +1,8 @@
 //! What the timers of a shard are for.
 
+use tacho_net::TimerId;
+
+use super::Net;
 use crate::keys::SessionSlot;
 
 /// What a timer is for, packed into the 64 bits that the loop keeps for it.
@@ -55,6 +58,47 @@ impl TimerToken {
             Self::Unanswered
         } else {
             Self::Connect { connection: token as u32 }
+        }
+    }
+}
+
+/// A timer for the earliest of deadlines that move: it may fire too early, and is armed again then.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DeadlineTimer(Option<ArmedTimer>);
+
+#[derive(Clone, Copy, Debug)]
+struct ArmedTimer {
+    id: TimerId,
+    deadline_ns: u64,
+}
+
+impl DeadlineTimer {
+    /// Makes sure that it fires no later than `slack_ns` after `deadline_ns`.
+    pub(super) fn arm(
+        &mut self,
+        net: &mut Net,
+        deadline_ns: u64,
+        slack_ns: u64,
+        token: TimerToken,
+    ) {
+        if let Some(armed) = self.0 {
+            if armed.deadline_ns <= deadline_ns.saturating_add(slack_ns) {
+                return;
+            }
+            net.cancel_timer(armed.id);
+        }
+        let id = net.set_timer(deadline_ns, token.encode());
+        self.0 = Some(ArmedTimer { id, deadline_ns });
+    }
+
+    /// It has fired.
+    pub(super) fn fired(&mut self) {
+        self.0 = None;
+    }
+
+    pub(super) fn cancel(&mut self, net: &mut Net) {
+        if let Some(armed) = self.0.take() {
+            net.cancel_timer(armed.id);
         }
     }
 }

@@ -31,11 +31,9 @@ const HELD_AGAIN_NS: u64 = 5_000_000_000;
 
 /// When a publisher was first and last held back for the budget.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::shard) struct BudgetHold {
+pub(super) struct BudgetHold {
     since_ns: u64,
     last_ns: u64,
-    /// So much of what it has sent and that is unread was looked at ahead of its turn.
-    pub(in crate::shard) read_ahead_len: u32,
 }
 
 impl Shard {
@@ -118,7 +116,7 @@ impl Shard {
         if !self.must_refuse(net, slot, &Publish { topic, ..*publish }) {
             return None;
         }
-        if self.sessions[slot].version == Version::V5 {
+        if self.sessions[slot].version() == Version::V5 {
             return Some(self.refuse_new_publish(net, conn, slot, publish.qos, packet_id));
         }
         Some(self.hold_for_budget(net, conn, slot))
@@ -178,7 +176,7 @@ impl Shard {
         let Some(durable) = &self.shared.durable else { return false };
         let qos = publish.qos;
         let is_journaled =
-            |slot: SessionSlot| self.sessions.get(slot).is_some_and(|s| s.journaled.is_some());
+            |slot: SessionSlot| self.sessions.get(slot).is_some_and(|s| s.journal.is_durable());
         qos == QoS::ExactlyOnce && is_journaled(slot)
             || publish.retain && is_retained_durably(durable, topic)
             || to.remote.iter().any(|shard| durable.has_sessions(shard))
@@ -210,7 +208,7 @@ impl Shard {
     fn hold_for_budget(&mut self, net: &mut Net, conn: ConnId, slot: SessionSlot) -> Flow {
         let now_ns = net.now_ns();
         let patience_ns = u64::from(self.limits().publish_hold_s) * 1_000_000_000;
-        let held = &mut self.sessions[slot].pressure.get_or_insert_default().held;
+        let held = self.sessions[slot].pressure.hold();
         if now_ns.saturating_sub(held.last_ns) > HELD_AGAIN_NS {
             held.since_ns = now_ns;
         }

@@ -3,6 +3,7 @@
 
 pub(super) mod budget;
 mod overload;
+mod pressure;
 mod slow;
 pub(super) mod throttle;
 
@@ -17,8 +18,7 @@ use overload::LoadShedding;
 use slow::DropReport;
 use throttle::Throttle;
 
-pub(super) use budget::BudgetHold;
-pub(super) use overload::Inflow;
+pub(super) use pressure::ClientPressure;
 pub(super) use throttle::HoldReason;
 
 /// Owns what is known of the shard's load, and the publishers that are held back for it.

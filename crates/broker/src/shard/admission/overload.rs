@@ -179,7 +179,7 @@ impl LoadShedding {
 
 /// What one client has sent in the present window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::shard) struct Inflow {
+pub(super) struct Inflow {
     window: u32,
     bytes: u64,
 }
@@ -247,8 +247,7 @@ impl Shard {
 
     fn count_inflow(&mut self, slot: SessionSlot, bytes: usize) -> bool {
         let overload = &mut self.admission.overload;
-        let pressure = self.sessions[slot].pressure.get_or_insert_default();
-        let inflow = &mut pressure.inflow;
+        let inflow = self.sessions[slot].pressure.inflow();
         if inflow.window != overload.ladder.window {
             *inflow = Inflow { window: overload.ladder.window, bytes: 0 };
             overload.publishers += 1;

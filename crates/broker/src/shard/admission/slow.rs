@@ -21,17 +21,14 @@ impl Shard {
     pub(in crate::shard) fn output_blocked(&mut self, net: &Net, slot: SessionSlot) {
         let session = &mut self.sessions[slot];
         session.machine.set_congested(true);
-        let pressure = session.pressure.get_or_insert_default();
-        pressure.blocked_since_ns.get_or_insert_with(|| net.now_ns());
+        session.pressure.output_blocked(net.now_ns());
     }
 
     /// It takes output again.
     pub(in crate::shard) fn output_unblocked(&mut self, slot: SessionSlot) {
         let session = &mut self.sessions[slot];
         session.machine.set_congested(false);
-        if let Some(pressure) = &mut session.pressure {
-            pressure.blocked_since_ns = None;
-        }
+        session.pressure.output_unblocked();
     }
 
     /// Remembers which client missed a message, for the log.
@@ -54,7 +51,7 @@ impl Shard {
             return;
         }
         let latest = report.latest.and_then(|slot| self.sessions.get(slot));
-        let client_id = latest.map_or("?", |session| &session.key.client_id);
+        let client_id = latest.map_or("?", |session| &session.key().client_id);
         tracing::warn!(
             shard = self.id,
             dropped = dropped - report.told,

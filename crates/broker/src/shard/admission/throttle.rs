@@ -72,7 +72,7 @@ impl Shard {
         if net.output_bytes(conn) <= self.limits().output_bytes_max {
             net.out(conn).extend_from_slice(&PINGRESP);
         } else {
-            self.sessions[slot].owes_pingresp = true;
+            self.sessions[slot].pressure.ping_waits();
         }
     }
 
@@ -91,7 +91,7 @@ impl Shard {
         slot: SessionSlot,
     ) {
         self.output_unblocked(slot);
-        if std::mem::take(&mut self.sessions[slot].owes_pingresp) {
+        if self.sessions[slot].pressure.take_owed_ping() {
             net.out(conn).extend_from_slice(&PINGRESP);
         }
         self.pump(net, slot);

@@ -179,7 +179,7 @@ impl Shard {
         } else {
             tracing::debug!(bridge = name, connection = number + 1, "still no connection: {why}");
         }
-        if self.sessions.get(slot).is_some_and(|session| session.connection.is_some()) {
+        if self.sessions.get(slot).is_some_and(|session| session.connection().is_some()) {
             self.session_disconnected(net, slot, End::Lost);
         }
         self.report_link(link);
@@ -191,7 +191,7 @@ impl Shard {
         let (stage, slot) = (std::mem::replace(&mut entry.stage, Stage::Disconnected), entry.slot);
         let Some(conn) = entry.conn.take() else { return };
         if stage == Stage::Up {
-            let version = self.sessions[slot].version;
+            let version = self.sessions[slot].version();
             let said = Disconnect::default().encode(version, net.out(conn).as_vec_mut());
             debug_assert!(said.is_ok(), "a DISCONNECT without properties is always encodable");
         }
@@ -207,7 +207,7 @@ impl Shard {
         if let Some(timer) = entry.timer.take() {
             net.cancel_timer(timer);
         }
-        if self.sessions.get(slot).is_some_and(|session| session.connection.is_some()) {
+        if self.sessions.get(slot).is_some_and(|session| session.connection().is_some()) {
             self.session_disconnected(net, slot, End::ServerShutdown);
         }
     }

@@ -37,7 +37,7 @@ impl Shard {
     ) -> BatchSeq {
         let slot = target.session;
         let session = &self.sessions[slot];
-        let Some(link) = session.link.map(usize::from) else { return BatchSeq::DONE };
+        let Some(link) = session.link().map(usize::from) else { return BatchSeq::DONE };
         let entry = &mut self.bridges.all[link];
         let bridge = self.shared.bridges.at(entry.bridge);
         let rule = target.subscription_ids.as_slice().first();
@@ -78,7 +78,7 @@ impl Shard {
         packet_id: Option<PacketId>,
         dup: bool,
     ) {
-        let link = self.sessions[slot].link.map_or(0, usize::from);
+        let Some(link) = self.sessions[slot].link().map(usize::from) else { return };
         let written = self.write_mapped(net, link, conn, delivery, packet_id, dup);
         let entry = &self.bridges.all[link];
         let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
@@ -150,7 +150,7 @@ impl Shard {
         if publish.topic.len() > TOPIC_BYTES_MAX {
             return Written::Unmapped;
         }
-        if !session.takes(&publish) {
+        if !session.terms().take(&publish) {
             return Written::TooLarge;
         }
         let defined = define_if_it_fits(session, plan, &mut publish);
@@ -158,7 +158,7 @@ impl Shard {
         self.stats.payload_bytes_out_total.add(publish.payload.len() as u64);
         let output = net.out(conn);
         let bytes = output.as_vec_mut();
-        if publish.encode_head(session.version, bytes).is_err() {
+        if publish.encode_head(session.version(), bytes).is_err() {
             return Written::Unmapped;
         }
         // Known there from now on: what is written is sent, or the connection ends.
@@ -204,7 +204,7 @@ fn define_if_it_fits(
 ) -> Option<NonZeroU16> {
     let AliasOut::Define(alias) = plan else { return None };
     publish.properties.topic_alias = Some(alias);
-    let defined = Some(alias).filter(|_| session.takes(publish));
+    let defined = Some(alias).filter(|_| session.terms().take(publish));
     publish.properties.topic_alias = defined;
     defined
 }

@@ -7,6 +7,7 @@ use tacho_session::server::ConnectParams;
 use super::{Asking, Granted, Introduction, PeerSession, Stage};
 use crate::bridge::{Bridge, LINK_EXPIRY_S, State};
 use crate::shard::output::Flow;
+use crate::shard::sessions::PeerTerms;
 use crate::shard::{Net, Shard};
 
 impl Shard {
@@ -191,13 +192,9 @@ impl Shard {
         if qos_max < QoS::ExactlyOnce {
             session.machine.limit_qos(qos_max);
         }
-        session.machine.connect(net.now_ns(), params);
-        session.connection = Some(conn);
-        session.version = version;
-        session.packet_size_max = properties.packet_size_max.unwrap_or(u32::MAX);
-        if let Some(pressure) = &mut session.pressure {
-            pressure.held.read_ahead_len = 0;
-        }
+        let terms = PeerTerms::of_broker(version, properties.packet_size_max.unwrap_or(u32::MAX));
+        session.link_connected(net.now_ns(), params, terms);
+        self.sessions.connect(slot, conn);
         self.stats.sessions_connected.add(1);
     }
 

@@ -97,7 +97,7 @@ impl Shard {
     ) -> Flow {
         self.stats.packets_in_total.increment();
         let slot = self.bridges.all[link].slot;
-        let version = self.sessions[slot].version;
+        let version = self.sessions[slot].version();
         let is_up = self.bridges.all[link].stage == Stage::Up;
         if is_up && frame.first_byte & 0xf0 == PUBLISH {
             return match Publish::decode(frame, version, Direction::ToClient) {
@@ -237,7 +237,7 @@ impl Shard {
             self.answer_publish(slot, publish.qos, publish.packet_id, ReasonCode::SUCCESS);
             return Flow::Continue;
         };
-        let (source, generation) = (session.source, session.generation);
+        let (source, generation) = (session.source(), session.generation());
         let retained_version =
             if mapped.retain { self.take_retained_version(net, mapped.topic) } else { 0 };
         let routed_version = self.routing.version();

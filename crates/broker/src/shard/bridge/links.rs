@@ -45,9 +45,9 @@ impl Shard {
                 }
             }
         }
-        let left = self.sessions.iter().filter(|(_, session)| session.link.is_none());
+        let left = self.sessions.iter().filter(|(_, session)| session.link().is_none());
         let left = left.filter_map(|(slot, session)| {
-            let (name, number) = session.key.link()?;
+            let (name, number) = session.key().link()?;
             Some((slot, bridges.find(name).map(|(place, _)| (place, number))))
         });
         for (slot, place) in left.collect::<Vec<_>>() {
@@ -99,11 +99,9 @@ impl Shard {
         let bridge = self.shared.bridges.at(place);
         let session = &mut self.sessions[slot];
         // Invariant: there are not more of them than identifiers of one configuration.
-        session.link = u16::try_from(self.bridges.all.len()).ok();
-        session.source = bridge.source;
-        session.version = bridge.config().version;
-        session.fits_each_publish = true;
-        let seed = stable_hash(session.key.client_id.as_bytes()) ^ fastrand::u64(..);
+        let link = self.bridges.all.len() as u16;
+        session.became_link(link, bridge.source, bridge.config().version);
+        let seed = stable_hash(session.key().client_id.as_bytes()) ^ fastrand::u64(..);
         self.bridges.all.push(BridgeLink {
             bridge: place,
             number,
@@ -138,7 +136,7 @@ impl Shard {
             let machine = &session.machine;
             let messages = machine.queue_len() + machine.inflight_len();
             if messages > 0 {
-                let link = &*session.key.client_id;
+                let link = &*session.key().client_id;
                 tracing::warn!(
                     link,
                     messages,
@@ -167,7 +165,7 @@ impl Shard {
         self.say_bye(net, link);
         self.bridges.all[link].protocol.close();
         self.report_link(link);
-        self.sessions[slot].link = None;
+        self.sessions[slot].left_bridge();
         self.bridges.all[link].slot = SessionSlot::NONE;
         self.discard_session(net, slot);
         true

@@ -163,7 +163,7 @@ impl Shard {
         stats.dropped_too_large.set(dropped(DropReason::PacketTooLarge));
         let full = dropped(DropReason::QueueFull) + dropped(DropReason::QueueBytesFull);
         let full = full + dropped(DropReason::NoCredit) + dropped(DropReason::Offline);
-        let shed = session.pressure.as_ref().map_or(0, |pressure| pressure.shed);
+        let shed = session.pressure.shed_total();
         stats.dropped_full.set(full + shed + entry.dropped_full);
     }
 }

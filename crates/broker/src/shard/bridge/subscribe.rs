@@ -27,7 +27,7 @@ impl Shard {
         }
         let bridge = self.shared.bridges.at(entry.bridge);
         let session = &mut self.sessions[entry.slot];
-        let (Some(conn), Some(packet_id)) = (session.connection, session.machine.reserve_id())
+        let (Some(conn), Some(packet_id)) = (session.connection(), session.machine.reserve_id())
         else {
             return;
         };
@@ -53,7 +53,7 @@ impl Shard {
             filters: filters.collect(),
         };
         let packet = Packet::Subscribe(subscribe);
-        if let Err(error) = packet.encode(session.version, net.out(conn).as_vec_mut()) {
+        if let Err(error) = packet.encode(session.version(), net.out(conn).as_vec_mut()) {
             let why = format!("SUBSCRIBE cannot be written: {error}");
             self.break_off(net, link, &why);
         }
@@ -100,7 +100,7 @@ impl Shard {
             return;
         }
         let Some(session) = self.sessions.get_mut(entry.slot) else { return };
-        let (Some(conn), Some(packet_id)) = (session.connection, session.machine.reserve_id())
+        let (Some(conn), Some(packet_id)) = (session.connection(), session.machine.reserve_id())
         else {
             return;
         };
@@ -111,7 +111,7 @@ impl Shard {
             user_properties: UserProperties::EMPTY,
             filters: filters.iter().map(String::as_str).collect(),
         });
-        if let Err(error) = packet.encode(session.version, net.out(conn).as_vec_mut()) {
+        if let Err(error) = packet.encode(session.version(), net.out(conn).as_vec_mut()) {
             let why = format!("UNSUBSCRIBE cannot be written: {error}");
             self.break_off(net, link, &why);
         }

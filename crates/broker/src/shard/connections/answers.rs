@@ -5,7 +5,7 @@ use tacho_codec::{Packet, ReasonCode};
 use tacho_net::ConnId;
 
 use crate::keys::SessionSlot;
-use crate::shard::output::{Flow, encode_within};
+use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
 
 impl Shard {
@@ -21,14 +21,7 @@ impl Shard {
         slot: SessionSlot,
         packet: Packet<'_>,
     ) -> Flow {
-        let session = &self.sessions[slot];
-        let packet = if session.no_problem_information {
-            packet.without_problem_information()
-        } else {
-            packet
-        };
-        let out = net.out(conn).as_vec_mut();
-        if encode_within(packet, session.version, session.packet_size_max, out) {
+        if self.sessions[slot].terms().encode_answer(packet, net.out(conn).as_vec_mut()) {
             Flow::Continue
         } else {
             self.end_connection(net, conn, ReasonCode::PACKET_TOO_LARGE)

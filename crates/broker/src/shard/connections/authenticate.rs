@@ -144,7 +144,7 @@ impl Shard {
     ) -> Result<(), (ReasonCode, &'static str)> {
         let client_id = match self.connections.get(conn) {
             Connection::Active { session, .. } => {
-                Some(Arc::clone(&self.sessions[session].key.client_id))
+                Some(Arc::clone(&self.sessions[session].key().client_id))
             }
             _ => None,
         };

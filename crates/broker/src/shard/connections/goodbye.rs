@@ -104,7 +104,7 @@ impl Shard {
         why: Option<&'static str>,
     ) {
         if let Connection::Active { version, session, .. } = self.connections.get(conn) {
-            let packet_size_max = self.sessions[session].packet_size_max;
+            let packet_size_max = self.sessions[session].terms().packet_size_max();
             self.stats.disconnects_by_broker_total.increment(reason);
             self.stats.disconnects_out_total.add(u64::from(version == Version::V5));
             send_disconnect(net, conn, version, reason, why, packet_size_max);

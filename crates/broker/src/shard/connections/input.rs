@@ -16,8 +16,6 @@ use crate::shard::{Net, Shard};
 
 /// The first byte of CONNECT.
 const CONNECT: u8 = 0x10;
-/// Bytes of an unfinished packet that count as a sign of life.
-const PARTIAL_STEP: u32 = 1_000;
 /// The packet type PUBLISH in the first byte's upper half.
 pub(in crate::shard) const PUBLISH: u8 = 0x30;
 
@@ -162,7 +160,7 @@ impl Shard {
     /// kilobyte more of it counts too.
     #[cold]
     fn is_large_packet_on_its_way(&mut self, slot: SessionSlot, len: usize) -> bool {
-        has_grown(&mut self.sessions[slot].partial_len, len as u32)
+        self.sessions[slot].has_partial_grown(len as u32)
     }
 
     /// How large a packet may be: little before CONNECT, when the client is unknown.
@@ -188,7 +186,7 @@ impl Shard {
         frame: &Frame<'_>,
     ) -> Flow {
         self.stats.packets_in_total.increment();
-        let version = self.sessions[slot].version;
+        let version = self.sessions[slot].version();
         if frame.first_byte & 0xf0 == PUBLISH {
             return match Publish::decode(frame, version, Direction::ToServer) {
                 Ok(publish) => self.publish_received(net, conn, slot, &publish),
@@ -278,7 +276,7 @@ impl Shard {
         // [MQTT-3.14.4-3].
         let expiry_s_max = self.limits().session_expiry_max_s;
         let expiry_override = disconnect.session_expiry_s.map(|asked_s| asked_s.min(expiry_s_max));
-        let packet_size_max = self.sessions[slot].packet_size_max;
+        let packet_size_max = self.sessions[slot].terms().packet_size_max();
         let end = if disconnect.reason == ReasonCode::NORMAL_DISCONNECTION {
             End::Normal { expiry_override }
         } else {
@@ -296,37 +294,5 @@ impl Shard {
         self.connections.set(conn, Connection::Closing);
         net.close(conn);
         Flow::Stop
-    }
-}
-
-/// Whether an unfinished packet, now `len` bytes, has a step more than when that was last so. One
-/// that is shorter than before is another packet.
-fn has_grown(counted: &mut u32, len: u32) -> bool {
-    let grown = len >= counted.saturating_add(PARTIAL_STEP) && len > *counted;
-    if grown || len < *counted {
-        *counted = len;
-    }
-    grown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{PARTIAL_STEP, has_grown};
-
-    // 12
-    #[test]
-    fn an_unfinished_packet_counts_once_for_each_step() {
-        let mut counted = 0;
-        let counts = |len: u32, counted: &mut u32| has_grown(counted, len);
-        assert!(!counts(PARTIAL_STEP - 1, &mut counted));
-        assert!(counts(PARTIAL_STEP, &mut counted));
-        assert!(!counts(PARTIAL_STEP + 1, &mut counted));
-        assert!(!counts(2 * PARTIAL_STEP - 1, &mut counted));
-        assert!(counts(2 * PARTIAL_STEP + 5, &mut counted));
-        assert!(!counts(3 * PARTIAL_STEP, &mut counted));
-        // The next packet begins anew.
-        assert!(!counts(3, &mut counted));
-        assert!(!counts(PARTIAL_STEP + 2, &mut counted));
-        assert!(counts(PARTIAL_STEP + 3, &mut counted));
     }
 }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use tacho_codec::{
-    Connect, Packet, QoS, ReasonCode, Version, Will, has_bridge_bit, without_bridge_bit,
-};
+use tacho_codec::{Connect, Packet, QoS, ReasonCode, Will, has_bridge_bit, without_bridge_bit};
 use tacho_net::ConnId;
 use tacho_session::server::{ConnectParams, End, SessionLimits};
 use tacho_session::{BatchSeq, WillState};
@@ -14,12 +12,11 @@ use crate::config::Level;
 use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::keys::{ClientKey, ConnectingClient, SessionSlot};
 use crate::message::{Message, Source};
-use crate::shard::admission::BudgetHold;
 use crate::shard::durability::Machine;
 use crate::shard::durability::{ConnectAnswer, ConnectRequest};
-use crate::shard::durability::{JournaledSession, OpenedSession, PendingConnect};
+use crate::shard::durability::{JournaledSession, OpenedSession, PendingConnect, SessionJournal};
 use crate::shard::output::{Flow, encode};
-use crate::shard::sessions::Session;
+use crate::shard::sessions::{Explanations, Peer, PeerTerms, Session};
 use crate::shard::{Net, Shard};
 
 impl Shard {
@@ -59,9 +56,10 @@ impl Shard {
         let Some((slot, ended)) = self.session_for(net, conn, connect, key, level) else {
             return Flow::Stop;
         };
-        let source = self.sessions[slot].source;
+        let source = self.sessions[slot].source();
         let will = connect.will.as_ref().map(|will| will_state(will, source));
-        self.sessions[slot].is_bridge_client = has_bridge_bit(packet);
+        let peer = if has_bridge_bit(packet) { Peer::Bridge } else { Peer::Client };
+        self.sessions[slot].requested_by(peer);
         let waits = admission == ConnectAnswer::Committed;
         let opened =
             OpenedSession { version: connect.version, expiry_s, will: will.as_ref(), waits };
@@ -89,7 +87,7 @@ impl Shard {
         level: Level,
     ) -> Option<(SessionSlot, BatchSeq)> {
         let replaces = self.sessions.find(&key);
-        let replaces = replaces.filter(|&s| self.sessions[s].connection.is_some());
+        let replaces = replaces.filter(|&s| self.sessions[s].connection().is_some());
         // A client that is connected already takes its own place.
         let permit = if replaces.is_none() { self.shared.connections.try_take() } else { None };
         if replaces.is_none() && permit.is_none() {
@@ -131,7 +129,7 @@ impl Shard {
     ) {
         self.cancel_connect_timer(net, conn);
         let agreed = agree(connect, self.limits());
-        let client_id = Arc::clone(&self.sessions[slot].key.client_id);
+        let client_id = Arc::clone(&self.sessions[slot].key().client_id);
         let response_information = self.response_information(connect, &client_id);
         let assigned_client_id = is_assigned.then_some(&*client_id);
         let mut connack =
@@ -151,21 +149,11 @@ impl Shard {
         };
         let now_ns = net.now_ns();
         let session = &mut self.sessions[slot];
-        let connected = session.machine.connect(now_ns, params);
-        session.connection = Some(conn);
+        let connected = session.client_connected(now_ns, params, terms_of(connect, aliases_max));
+        self.sessions.connect(slot, conn);
         self.stats.packets_in_total.increment();
         self.stats.connects_total.increment();
         self.stats.sessions_connected.add(1);
-        session.version = connect.version;
-        session.owes_pingresp = false;
-        if let Some(pressure) = &mut session.pressure {
-            // A new connection starts with the full hold time and nothing read ahead.
-            pressure.held = BudgetHold::default();
-        }
-        session.packet_size_max = packet_size_max(connect);
-        session.fits_each_publish = session.packet_size_max != u32::MAX || aliases_max > 0;
-        session.no_problem_information =
-            connect.properties.request_problem_information == Some(false);
         let active = Connection::Active { id: conn, session: slot, version: connect.version };
         self.connections.set(conn, active);
         net.established(conn);
@@ -176,7 +164,7 @@ impl Shard {
         if let Some(Body::Here(will)) = connected.publish_will.map(|will| will.message) {
             self.publish_will(net, &will);
         }
-        self.arm_timer(net, slot);
+        self.sessions.arm_timer(net, slot);
         self.pump(net, slot);
     }
 
@@ -190,7 +178,7 @@ impl Shard {
     /// The same client id again: the old connection ends before the new one's CONNACK
     /// [MQTT-3.1.4-3]; clean start ends the session too.
     fn take_over(&mut self, net: &mut Net, slot: SessionSlot, clean_start: bool) {
-        if let Some(old) = self.sessions[slot].connection {
+        if let Some(old) = self.sessions[slot].connection() {
             self.stats.takeovers_total.increment();
             self.say_goodbye(net, old, ReasonCode::SESSION_TAKEN_OVER);
             self.session_disconnected(net, slot, End::TakenOver { clean_start });
@@ -208,20 +196,10 @@ impl Shard {
         } else {
             let undelivered = self.take_undelivered_of_groups(slot);
             self.remove_all_subscriptions(net, slot);
-            self.renew(net, slot);
+            // What is still on its way to it (fan-outs, replays, acknowledgements) was meant for
+            // its predecessor and has to miss it.
+            self.sessions.renew(net, slot);
             self.redistribute(net, undelivered);
-        }
-    }
-
-    /// A clean start of a session that has no connection: what is still on its way to it (fan-outs,
-    /// replays, acknowledgements) was meant for its predecessor and has to miss it.
-    fn renew(&mut self, net: &mut Net, slot: SessionSlot) {
-        self.sessions.renew(slot);
-        let session = &mut self.sessions[slot];
-        session.replays = None;
-        // It carries the old generation.
-        if let Some((timer, _)) = session.timer.take() {
-            net.cancel_timer(timer);
         }
     }
 
@@ -252,34 +230,8 @@ impl Shard {
         machine: Machine,
         journaled: Option<JournaledSession>,
     ) -> SessionSlot {
-        let session = Session {
-            generation: 0,
-            machine,
-            connection: None,
-            version: Version::V5,
-            source: self.shared.bridges.source_of(&key),
-            key,
-            packet_size_max: u32::MAX,
-            fits_each_publish: false,
-            no_problem_information: false,
-            expired_counted: 0,
-            partial_len: 0,
-            subscriptions: hashbrown::HashSet::default(),
-            memberships: Vec::new(),
-            former_groups: None,
-            timer: None,
-            owes_pingresp: false,
-            replays: None,
-            places_counted: 0,
-            pressure: None,
-            is_bridge_client: false,
-            link: None,
-            journaled,
-            hand_offs: None,
-            confirmations: None,
-            stored: 0,
-            is_loading: false,
-        };
+        let source = self.shared.bridges.source_of(&key);
+        let session = Session::new(key, machine, source, SessionJournal::new(journaled));
         let slot = self.sessions.insert(session);
         self.count_sessions();
         slot
@@ -290,6 +242,14 @@ impl Shard {
         let own = self.sessions.len().saturating_sub(self.bridges.len());
         self.stats.sessions.set(own as u64);
     }
+}
+
+fn terms_of(connect: &Connect<'_>, aliases_max: u16) -> PeerTerms {
+    let explanations = match connect.properties.request_problem_information {
+        Some(false) => Explanations::Unwanted,
+        _ => Explanations::Wanted,
+    };
+    PeerTerms::of_client(connect.version, packet_size_max(connect), aliases_max > 0, explanations)
 }
 
 fn will_state(will: &Will<'_>, source: Source) -> WillState<Copy> {

@@ -25,15 +25,13 @@ impl Shard {
     /// How much of a client's unread input was looked at before.
     #[inline]
     pub(in crate::shard) fn read_ahead_len(&self, session: Option<SessionSlot>) -> usize {
-        let pressure = session.and_then(|slot| self.sessions[slot].pressure.as_ref());
-        pressure.map_or(0, |pressure| pressure.held.read_ahead_len as usize)
+        session.map_or(0, |slot| self.sessions[slot].pressure.read_ahead_len())
     }
 
     /// Notes how much of what is left unread was looked at.
     #[cold]
     pub(in crate::shard) fn set_read_ahead_len(&mut self, slot: SessionSlot, bytes: usize) {
-        let pressure = self.sessions[slot].pressure.get_or_insert_default();
-        pressure.held.read_ahead_len = bytes as u32;
+        self.sessions[slot].pressure.read_ahead(bytes);
     }
 
     /// Handles what comes ahead of its turn in `unread`, which begins with the packet at which the

@@ -1,7 +1,6 @@
 //! What a shard holds, for simulations: is everything bounded, and is nothing left at the end?
 
 use crate::memory::exactly;
-use crate::shard::routing::Subscription;
 use crate::shard::{Net, Shard, Shared};
 
 /// How much of everything a shard holds.
@@ -114,7 +113,7 @@ impl Shard {
             sessions: self.sessions.len(),
             client_ids: self.sessions.clients_len(),
             subscriptions: sessions().map(|s| s.subscriptions.len()).sum(),
-            filter_bytes: sessions().flat_map(|s| &s.subscriptions).map(Subscription::bytes).sum(),
+            filter_bytes: sessions().map(|s| s.subscriptions.bytes()).sum(),
             queue_len: sessions().map(|s| s.machine.queue_len()).sum(),
             queue_bytes: sessions().map(|s| s.machine.queue_bytes()).sum(),
             inflight_len: sessions().map(|s| s.machine.inflight_len()).sum(),
@@ -155,7 +154,7 @@ impl Shard {
             // A client that does not read: answers to its requests end with the connection.
             let patience =
                 2 * limits.output_bytes_max as u64 + 3 * u64::from(limits.packet_size_max);
-            if let Some(conn) = session.connection
+            if let Some(conn) = session.connection()
                 && let over @ Some(_) = above("output", net.output_bytes(conn) as u64, patience)
             {
                 return over;

@@ -73,20 +73,20 @@ impl Shard {
 
     fn client_row(&self, net: &Net, session: &Session) -> ClientRow {
         let machine = &session.machine;
-        let connection = session.connection;
+        let connection = session.connection();
         ClientRow {
-            client_id: session.key.client_id.as_ref().into(),
+            client_id: session.key().client_id.as_ref().into(),
             shard: self.id,
             connected: connection.is_some(),
             address: connection.and_then(|conn| net.peer_addr(conn)),
-            version: session.version.to_string(),
+            version: session.version().to_string(),
             subscriptions: session.subscriptions.len(),
             queue_len: machine.queue_len(),
             queue_bytes: machine.queue_bytes(),
             inflight: machine.inflight_len(),
             output_bytes: connection.map_or(0, |conn| net.output_bytes(conn)),
             dropped: session.dropped_total(),
-            blocked_ms: session.blocked_ms(net.now_ns()),
+            blocked_ms: session.pressure.blocked_ms(net.now_ns()),
         }
     }
 }
@@ -96,7 +96,7 @@ type Slowness = (u64, u64, usize);
 
 /// `None` for a client that keeps up, or is not connected.
 fn slowness(net: &Net, session: &Session) -> Option<Slowness> {
-    let conn = session.connection?;
+    let conn = session.connection()?;
     let machine = &session.machine;
     let waiting_bytes = machine.queue_bytes() + net.output_bytes(conn) as u64;
     let dropped = session.dropped_total();

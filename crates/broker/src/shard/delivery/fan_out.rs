@@ -129,10 +129,10 @@ impl Shard {
         }
         for target in &fan_out.targets[fan_out.position..end] {
             let Some(session) = self.sessions.get(target.session) else { continue };
-            if session.generation.wrapping_sub(fan_out.newest_session).cast_signed() > 0 {
+            if session.generation().wrapping_sub(fan_out.newest_session).cast_signed() > 0 {
                 continue;
             }
-            if !may_receive(target, session.source, fan_out.message.header()) {
+            if !may_receive(target, session.source(), fan_out.message.header()) {
                 continue;
             }
             let batch = match target.scope {

@@ -33,7 +33,7 @@ impl Shard {
         delivery: Delivery<Copy>,
     ) -> Offered {
         let now_ns = net.now_ns();
-        let connection = self.sessions[slot].connection;
+        let connection = self.sessions[slot].connection();
         if let Some(conn) = connection {
             let output_bytes = net.output_bytes(conn);
             if output_bytes > self.shared.limits.output_bytes_max {
@@ -47,7 +47,7 @@ impl Shard {
             }
         }
         let session = &mut self.sessions[slot];
-        if session.journaled.is_some() || session.hand_offs.is_some() {
+        if session.journal.has_places() {
             return self.offer_durably(net, slot, delivery);
         }
         let offer = self.durability.act(slot, session.subject(), |machine, recorder| {
@@ -76,7 +76,7 @@ impl Shard {
     fn offered(&mut self, net: &mut Net, slot: SessionSlot, offer: Offer<Copy>) -> Offered {
         match offer {
             Offer::SendNow(transmit) => {
-                if let Some(conn) = self.sessions[slot].connection {
+                if let Some(conn) = self.sessions[slot].connection() {
                     self.transmit(net, slot, conn, transmit);
                 }
             }
@@ -107,7 +107,7 @@ impl Shard {
             return false;
         }
         self.stats.dropped_overload_total.increment();
-        self.sessions[slot].pressure.get_or_insert_default().shed += 1;
+        self.sessions[slot].pressure.message_shed();
         self.note_drop(slot);
         true
     }
@@ -126,11 +126,9 @@ impl Shard {
 
     /// Counts what expired while the session's machine kept it.
     pub(in crate::shard) fn count_expired(&mut self, slot: SessionSlot) {
-        let session = &mut self.sessions[slot];
-        let expired = session.machine.counters().dropped(DropReason::Expired);
-        if expired != session.expired_counted {
-            self.stats.dropped_expired_total.add(expired - session.expired_counted);
-            session.expired_counted = expired;
+        let expired = self.sessions[slot].take_expired();
+        if expired > 0 {
+            self.stats.dropped_expired_total.add(expired);
         }
     }
 
@@ -140,7 +138,7 @@ impl Shard {
         let committed = self.durability.committed();
         loop {
             let Some(session) = self.sessions.get_mut(slot) else { return };
-            let Some(conn) = session.connection else { return };
+            let Some(conn) = session.connection() else { return };
             if net.output_bytes(conn) > self.shared.limits.output_bytes_max {
                 self.output_blocked(net, slot);
                 break;
@@ -155,10 +153,10 @@ impl Shard {
         }
         self.count_expired(slot);
         self.count_places(slot);
-        if self.sessions[slot].stored > 0 {
+        if self.sessions[slot].journal.has_stored() {
             self.load(net, slot);
         }
-        if self.sessions[slot].replays.is_some() {
+        if self.sessions[slot].replays.are_under_way() {
             self.continue_replay(net, slot);
         }
         if !self.sessions[slot].memberships.is_empty() {

@@ -57,7 +57,7 @@ impl Shard {
             self.answer_publish(slot, publish.qos, publish.packet_id, reason);
             return Flow::Continue;
         }
-        let (source, generation) = (session.source, session.generation);
+        let (source, generation) = (session.source(), session.generation());
         let retained_version =
             if publish.retain { self.take_retained_version(net, topic) } else { 0 };
         let routed_version = self.routing.version();

@@ -9,7 +9,7 @@ use tacho_session::{AliasOut, Delivery, Transmit};
 use crate::delivery::{Body, Copy};
 use crate::keys::SessionSlot;
 use crate::message::SharedPayload;
-use crate::shard::sessions::Session;
+use crate::shard::sessions::{PublishForm, Session};
 use crate::shard::{Net, Shard};
 
 /// Payloads from this size on go to the socket by reference instead of being copied.
@@ -46,7 +46,7 @@ impl Shard {
         kind: AckKind,
         ack: Ack<'_>,
     ) {
-        let version = self.sessions[slot].version;
+        let version = self.sessions[slot].version();
         self.stats.acks_out_total.increment();
         let encoded = ack.encode(kind, version, net.out(conn).as_vec_mut());
         debug_assert!(encoded.is_ok(), "an acknowledgement without properties is always encodable");
@@ -64,7 +64,7 @@ impl Shard {
         // Invariant: the machine hands out what is loaded.
         let Body::Here(message) = &delivery.message.message else { return };
         let session = &mut self.sessions[slot];
-        if session.fits_each_publish && session.link.is_some() {
+        if session.terms().publishes() == PublishForm::Mapped {
             return self.write_to_bridge(net, slot, conn, delivery, packet_id, dup);
         }
         let mut publish = message.as_publish(net.now_ns());
@@ -72,7 +72,7 @@ impl Shard {
         publish.retain = delivery.retain;
         publish.dup = dup;
         publish.packet_id = packet_id;
-        let v5 = session.version == Version::V5;
+        let v5 = session.version() == Version::V5;
         // [MQTT-3.3.4-3], [MQTT-3.3.4-4].
         if v5 && !delivery.subscription_ids.is_empty() {
             self.delivery.ids.clear();
@@ -83,7 +83,9 @@ impl Shard {
             }
             publish.properties.subscription_ids = self.delivery.ids.view();
         }
-        if session.fits_each_publish && !suit(session, &message.header().topic, &mut publish) {
+        if session.terms().publishes() == PublishForm::Fitted
+            && !suit(session, &message.header().topic, &mut publish)
+        {
             // As if it had been delivered [MQTT-3.1.2-25].
             self.stats.dropped_too_large_total.increment();
             self.act(slot, |machine, recorder| machine.abandon(packet_id, recorder));
@@ -96,10 +98,10 @@ impl Shard {
         }
         let output = net.out(conn);
         let bytes = output.as_vec_mut();
-        if let Some(head) = self.delivery.heads.head(message, &publish, session.version) {
+        if let Some(head) = self.delivery.heads.head(message, &publish, session.version()) {
             head.append(bytes, dup, publish.retain, publish.qos, packet_id);
         } else {
-            let written = publish.encode_head(session.version, bytes);
+            let written = publish.encode_head(session.version(), bytes);
             debug_assert!(written.is_ok(), "a message taken in can be sent out");
         }
         if publish.payload.len() < BY_REFERENCE_BYTES {
@@ -120,12 +122,12 @@ fn suit(session: &mut Session, topic: &Arc<str>, publish: &mut Publish<'_>) -> b
         publish.topic = "";
         publish.properties.topic_alias = Some(alias);
     }
-    if !session.takes(publish) {
+    if !session.terms().take(publish) {
         return false;
     }
     if let AliasOut::Define(alias) = plan {
         publish.properties.topic_alias = Some(alias);
-        if session.takes(publish) {
+        if session.terms().take(publish) {
             session.machine.define_alias(alias, topic);
         } else {
             publish.properties.topic_alias = None;

@@ -191,7 +191,7 @@ impl Shard {
     #[inline]
     pub(in crate::shard) fn await_commit(&mut self, slot: SessionSlot, batch: BatchSeq) {
         if let Some(journal) = &mut self.durability.journal {
-            let generation = self.sessions[slot].generation;
+            let generation = self.sessions[slot].generation();
             journal.commits.await_batch(batch, slot, generation);
         }
     }
@@ -255,8 +255,7 @@ impl Shard {
 
     fn serve_one(&mut self, net: &mut Net, waiting: CommitWaiter) {
         let CommitWaiter { slot, generation, .. } = waiting;
-        let session = self.sessions.get(slot);
-        if session.is_some_and(|session| session.generation == generation) {
+        if self.sessions.is_current(slot, generation) {
             self.send_confirmations(net, slot);
             self.pump(net, slot);
         }

@@ -14,7 +14,6 @@ use super::unanswered::{Changed, PendingAck};
 use crate::delivery::Copy;
 use crate::keys::SessionSlot;
 use crate::shard::output::Flow;
-use crate::shard::output::encode_within;
 use crate::shard::{Net, Shard};
 
 /// Answers that wait: no honest client asks more before it has got one.
@@ -71,7 +70,7 @@ impl Shard {
         self.connections.await_commit(conn, slot);
         net.pause_read(conn);
         let session = &mut self.sessions[slot];
-        session.confirmations.get_or_insert_default().connect = Some(pending);
+        session.journal.confirmations.get_or_insert_default().connect = Some(pending);
         self.await_commit(slot, batch);
         self.watch_unanswered(net);
     }
@@ -81,7 +80,7 @@ impl Shard {
         &mut self,
         slot: SessionSlot,
     ) -> Option<(ConnId, Vec<u8>)> {
-        let confirmations = self.sessions.get_mut(slot)?.confirmations.as_mut()?;
+        let confirmations = self.sessions.get_mut(slot)?.journal.confirmations.as_mut()?;
         let pending = confirmations.connect.take()?;
         Some((pending.conn, pending.packet))
     }
@@ -100,7 +99,7 @@ impl Shard {
         net: &mut Net,
         slot: SessionSlot,
     ) -> bool {
-        let confirmations = self.sessions[slot].confirmations.as_mut();
+        let confirmations = self.sessions[slot].journal.confirmations.as_mut();
         let Some(pending) = confirmations.and_then(|confirmations| confirmations.connect.take())
         else {
             return false;
@@ -112,7 +111,7 @@ impl Shard {
     /// A connection that waited is gone: the session goes on without it, as it was.
     pub(in crate::shard) fn pending_connect_lost(&mut self, net: &mut Net, slot: SessionSlot) {
         let session = &mut self.sessions[slot];
-        if let Some(confirmations) = &mut session.confirmations {
+        if let Some(confirmations) = &mut session.journal.confirmations {
             confirmations.connect = None;
         }
         if session.machine.exists() {
@@ -126,8 +125,9 @@ impl Shard {
     pub(in crate::shard) fn send_confirmations(&mut self, net: &mut Net, slot: SessionSlot) {
         let committed = self.durability.committed();
         let Some(session) = self.sessions.get_mut(slot) else { return };
-        let Some(confirmations) = &mut session.confirmations else { return };
-        if let Some(conn) = session.connection {
+        let connection = session.connection();
+        let Some(confirmations) = &mut session.journal.confirmations else { return };
+        if let Some(conn) = connection {
             while let Some(answer) =
                 confirmations.answers.pop_front_if(|answer| answer.batch <= committed)
             {
@@ -139,7 +139,7 @@ impl Shard {
             _ => None,
         };
         if confirmations.connect.is_none() && confirmations.answers.is_empty() {
-            session.confirmations = None;
+            session.journal.confirmations = None;
         }
         if let Some(pending) = pending {
             self.complete_connect(net, slot, pending);
@@ -173,14 +173,10 @@ impl Shard {
         let RecordedChanges { batch, changed } = recorded;
         let committed = self.durability.committed();
         let session = &mut self.sessions[slot];
-        let waits = session.confirmations.as_ref().is_some_and(|p| !p.answers.is_empty());
+        let waits = session.journal.confirmations.as_ref().is_some_and(|p| !p.answers.is_empty());
         if batch <= committed && !waits {
             return self.answer(net, conn, slot, packet);
         }
-        let packet = match session.no_problem_information {
-            true => packet.without_problem_information(),
-            false => packet,
-        };
         let (packet_id, reasons, changed) = match &packet {
             Packet::SubAck(suback) => (suback.packet_id, suback.reasons.clone(), Some(changed)),
             Packet::UnsubAck(unsuback) => (unsuback.packet_id, unsuback.reasons.clone(), None),
@@ -188,10 +184,10 @@ impl Shard {
             _ => return Flow::Continue,
         };
         let mut bytes = Vec::new();
-        if !encode_within(packet, session.version, session.packet_size_max, &mut bytes) {
+        if !session.terms().encode_answer(packet, &mut bytes) {
             return self.end_connection(net, conn, ReasonCode::PACKET_TOO_LARGE);
         }
-        let answers = &mut session.confirmations.get_or_insert_default().answers;
+        let answers = &mut session.journal.confirmations.get_or_insert_default().answers;
         if answers.len() >= ANSWERS_MAX {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }

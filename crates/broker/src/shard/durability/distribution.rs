@@ -238,6 +238,6 @@ impl Shard {
 
     /// Whether a publisher's session is still the one that published.
     pub(in crate::shard) fn is_session(&self, a: Acknowledge) -> bool {
-        self.sessions.get(a.slot).is_some_and(|s| s.generation == a.generation)
+        self.sessions.is_current(a.slot, a.generation)
     }
 }

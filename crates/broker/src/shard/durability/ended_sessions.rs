@@ -10,7 +10,7 @@ use tacho_session::BatchSeq;
 
 use crate::keys::ClientKey;
 use crate::shard::Shard;
-use crate::shard::durability::JournaledSession;
+use crate::shard::durability::{JournaledSession, SessionJournal};
 
 /// Sessions that ended a short while ago: as many at most as end between two commits.
 #[derive(Default)]
@@ -49,10 +49,10 @@ impl Shard {
     /// A session is over: everything that the journal has of it is forgotten.
     pub(in crate::shard) fn record_session_end(
         &mut self,
-        key: ClientKey,
-        journaled: Option<JournaledSession>,
+        key: &ClientKey,
+        session: &SessionJournal,
     ) {
-        let Some(journaled) = journaled else { return };
+        let Some(journaled) = session.place else { return };
         if let Some(durable) = &self.shared.durable {
             durable.session_went(self.id);
         }
@@ -60,7 +60,7 @@ impl Shard {
         let batch = self.append(record, journaled.level, Urgency::Rides);
         if let Some(journal) = &mut self.durability.journal {
             let committed = journal.commits.committed();
-            journal.dropped.note(key, journaled, batch, committed);
+            journal.dropped.note(key.clone(), journaled, batch, committed);
         }
     }
 

@@ -13,7 +13,7 @@ use super::hand_off_places::HandOffs;
 use crate::delivery::{Copy, Place};
 use crate::keys::SessionSlot;
 use crate::shard::Shard;
-use crate::shard::durability::ShardJournal;
+use crate::shard::durability::{SessionJournal, ShardJournal};
 
 /// Takes the records of one session that has such messages, or had some.
 pub(in crate::shard) struct HandOffRecorder<'a> {
@@ -100,6 +100,7 @@ impl Shard {
         let Some(journal) = &mut self.durability.journal else { return };
         let session = &mut self.sessions[slot];
         let hand_offs = *session
+            .journal
             .hand_offs
             .get_or_insert_with(|| journal.hand_offs.insert(HandOffs::default()) as u32);
         journal.hand_offs[hand_offs as usize].offered = Some(place);
@@ -107,13 +108,14 @@ impl Shard {
 
     /// The place of a message that was offered, if the session has not taken it.
     pub(in crate::shard) fn take_back_offer(&mut self, slot: SessionSlot) -> Option<Place> {
-        let hand_offs = self.sessions[slot].hand_offs?;
+        let hand_offs = self.sessions[slot].journal.hand_offs?;
         self.durability.journal.as_mut()?.hand_offs[hand_offs as usize].offered.take()
     }
 
     /// A session is over, and has given back what it had.
-    pub(in crate::shard) fn end_hand_offs(&mut self, hand_offs: Option<u32>) {
-        if let (Some(hand_offs), Some(journal)) = (hand_offs, &mut self.durability.journal) {
+    pub(in crate::shard) fn end_hand_offs(&mut self, session: &SessionJournal) {
+        if let (Some(hand_offs), Some(journal)) = (session.hand_offs, &mut self.durability.journal)
+        {
             let hand_offs = journal.hand_offs.remove(hand_offs as usize);
             debug_assert!(hand_offs.places.is_empty(), "each message ended with a record");
         }

@@ -369,15 +369,16 @@ impl Shard {
         delivery: &mut Delivery<Copy>,
     ) {
         let session = &mut self.sessions[slot];
-        let waits = session.connection.is_none() || session.machine.queue_len() >= IN_MEMORY_MAX;
-        let (Some(journaled), Some(journal)) = (&session.journaled, &mut self.durability.journal)
+        let waits = session.connection().is_none() || session.machine.queue_len() >= IN_MEMORY_MAX;
+        let (Some(journaled), Some(journal)) =
+            (&session.journal.place, &mut self.durability.journal)
         else {
             return;
         };
         // Those of shared subscriptions go to others when the client leaves.
         let is_alone = delivery.message.group == NO_GROUP;
         let is_safe = delivery.qos != QoS::AtMostOnce
-            || journal.offline_qos0 && session.connection.is_none() && journal.is_fine();
+            || journal.offline_qos0 && session.connection().is_none() && journal.is_fine();
         if waits
             && is_alone
             && is_safe
@@ -386,7 +387,7 @@ impl Shard {
         {
             let id = journal.message_id(message, journaled.level);
             delivery.message.message = Body::Stored(id);
-            session.stored += 1;
+            session.journal.stored.count += 1;
         }
     }
 

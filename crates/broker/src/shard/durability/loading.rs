@@ -9,6 +9,7 @@ use tacho_journal::{MessageId, ReadError};
 use tacho_session::BatchSeq;
 use tacho_topic::Group;
 
+use super::session::ReadRequest;
 use crate::delivery::Body;
 use crate::delivery::Place;
 use crate::delivery::{ForOne, Owed};
@@ -43,8 +44,10 @@ impl Shard {
     #[cold]
     pub(in crate::shard) fn load(&mut self, net: &Net, slot: SessionSlot) {
         let session = &mut self.sessions[slot];
-        let in_memory = session.machine.queue_len().saturating_sub(session.stored as usize);
-        if session.is_loading || session.connection.is_none() {
+        let in_memory =
+            session.machine.queue_len().saturating_sub(session.journal.stored.count as usize);
+        if session.journal.stored.request == ReadRequest::UnderWay || session.connection().is_none()
+        {
             return;
         }
         // What is in memory may be behind what is not: it came when the queue was short again.
@@ -64,10 +67,10 @@ impl Shard {
         }
         if ids.is_empty() {
             // Those that were counted left by other ways: expired, or given to others.
-            session.stored = 0;
+            session.journal.stored.count = 0;
             return;
         }
-        session.is_loading = true;
+        session.journal.stored.request = ReadRequest::UnderWay;
         let wanted_for = LoadedFor::Session(self.sessions.reference(self.id, slot));
         self.ask(net, LoadRequest { shard: self.id, wanted_for, ids });
     }
@@ -137,7 +140,8 @@ impl Shard {
         if let LoadedFor::Session(session) = wanted_for {
             let Some(slot) = self.sessions.resolve(session) else { return };
             let entry = &mut self.sessions[slot];
-            if std::mem::replace(&mut entry.is_loading, true) {
+            let request = &mut entry.journal.stored.request;
+            if std::mem::replace(request, ReadRequest::UnderWay) == ReadRequest::UnderWay {
                 return;
             }
         }
@@ -153,7 +157,7 @@ impl Shard {
             .map(|(id, read)| (*id, self.decoded(*id, read)))
             .collect();
         let entry = &mut self.sessions[slot];
-        entry.is_loading = false;
+        entry.journal.stored.request = ReadRequest::None;
         let mut came = 0;
         // The order is that of the request, unless something has left meanwhile.
         entry.machine.load(REQUEST_LEN_MAX, |seq, copy| {
@@ -167,7 +171,7 @@ impl Shard {
                 None => {}
             }
         });
-        entry.stored = entry.stored.saturating_sub(came);
+        entry.journal.stored.left(came);
         for seq in gone {
             self.discard_message(slot, seq);
         }
@@ -205,24 +209,23 @@ impl Shard {
     /// Gives up a message that cannot be had.
     fn discard_message(&mut self, slot: SessionSlot, seq: u64) {
         self.act(slot, |machine, recorder| machine.discard(seq, recorder));
-        let session = &mut self.sessions[slot];
-        session.stored = session.stored.saturating_sub(1);
+        self.sessions[slot].journal.stored.left(1);
     }
 
     /// Keeps no more of a session's queue in memory than where its messages are: its client is
     /// gone.
     pub(in crate::shard) fn unload(&mut self, slot: SessionSlot) {
         let session = &mut self.sessions[slot];
-        if session.journaled.is_none() {
+        if !session.journal.is_durable() {
             return;
         }
-        let mut stored = session.stored;
+        let mut stored = session.journal.stored.count;
         session.machine.unload(0, |_, copy| {
             if let Some(id) = copy.message.here().and_then(Message::stored) {
                 copy.message = Body::Stored(id);
                 stored += 1;
             }
         });
-        session.stored = stored;
+        session.journal.stored.count = stored;
     }
 }

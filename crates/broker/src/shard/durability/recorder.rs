@@ -10,6 +10,7 @@ use tacho_session::{BatchSeq, Persist, Record, server};
 use super::Journaling;
 use super::hand_offs::HandOffRecorder;
 use super::journal::{QueueRecorder, ShardJournal};
+use super::session::SessionJournal;
 use super::session_records::JournaledSession;
 use crate::delivery::{Copy, Place};
 use crate::keys::SessionSlot;
@@ -21,10 +22,7 @@ pub(in crate::shard) type Machine = server::Session<Copy>;
 /// The session that is acted on.
 pub(in crate::shard) struct Subject<'a> {
     pub(in crate::shard) machine: &'a mut Machine,
-    /// Its place in the journal, if it is durable.
-    pub(in crate::shard) journaled: Option<&'a JournaledSession>,
-    /// Its hand-offs, once it had some.
-    pub(in crate::shard) hand_offs: Option<u32>,
+    pub(in crate::shard) journal: &'a SessionJournal,
     pub(in crate::shard) is_connected: bool,
     pub(in crate::shard) generation: u32,
 }
@@ -50,11 +48,10 @@ impl<'a> Recorder<'a> {
     #[inline]
     fn new(
         journal: &'a mut Option<Box<ShardJournal>>,
-        journaled: Option<&JournaledSession>,
-        hand_offs: Option<u32>,
+        session: &SessionJournal,
         is_connected: bool,
     ) -> Self {
-        let target = match (journal, journaled, hand_offs) {
+        let target = match (journal, &session.place, session.hand_offs) {
             (None, ..) | (_, None, None) => RecordTarget::None,
             (Some(journal), Some(journaled), _) => {
                 RecordTarget::Session(journal.persist(journaled, is_connected))
@@ -122,8 +119,8 @@ impl Journaling {
         subject: Subject<'_>,
         action: impl FnOnce(&mut Machine, &mut Recorder<'_>) -> T,
     ) -> T {
-        let Subject { machine, journaled, hand_offs, is_connected, generation } = subject;
-        let mut recorder = Recorder::new(&mut self.journal, journaled, hand_offs, is_connected);
+        let Subject { machine, journal, is_connected, generation } = subject;
+        let mut recorder = Recorder::new(&mut self.journal, journal, is_connected);
         let result = action(machine, &mut recorder);
         let promised = recorder.promised();
         if let Some(journal) = &mut self.journal {

@@ -16,7 +16,6 @@ use crate::durable::recovery::FoundSession;
 use crate::durable::start::{ShardPart, WaitingGroup};
 use crate::keys::SessionSlot;
 use crate::shard::durability::JournaledSession;
-use crate::shard::groups::FormerGroups;
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
 
@@ -59,8 +58,8 @@ impl Shard {
         });
         let slot = self.add_session(record.key, machine, Some(journaled));
         let session = &mut self.sessions[slot];
-        session.version = record.version;
-        session.stored = stored as u32;
+        session.restore_version(record.version);
+        session.journal.stored.count = stored as u32;
         self.count_places(slot);
         for (filter, options) in subscriptions {
             self.restore_subscription(slot, filter, options);
@@ -88,7 +87,7 @@ impl Shard {
                 }
             }
         }
-        self.sessions[slot].subscriptions.insert(subscription);
+        self.sessions[slot].subscriptions.add(subscription);
     }
 
     /// What came through shared subscriptions that the session has left goes to others when the
@@ -105,8 +104,7 @@ impl Shard {
         left.dedup();
         let left: Vec<_> = left.iter().filter_map(|number| groups.get(number).cloned()).collect();
         if !left.is_empty() {
-            let session = &mut self.sessions[slot];
-            session.former_groups = Some(Box::new(FormerGroups::restored(left)));
+            self.sessions[slot].memberships.restore_former(left);
         }
     }
 
@@ -114,7 +112,7 @@ impl Shard {
     pub(in crate::shard) fn all_recovered(&mut self, net: &mut Net) {
         let slots: Vec<SessionSlot> = self.sessions.iter().map(|(slot, _)| slot).collect();
         for slot in slots {
-            self.arm_timer(net, slot);
+            self.sessions.arm_timer(net, slot);
         }
         self.retained_recovered(net);
         self.start_links(net);

@@ -48,9 +48,9 @@ impl Shard {
         opened: &OpenedSession<'_>,
     ) -> BatchSeq {
         let session = &self.sessions[slot];
-        let Some(journaled) = session.journaled else { return BatchSeq::DONE };
+        let Some(journaled) = session.journal.place else { return BatchSeq::DONE };
         let record = SessionRecord {
-            key: session.key.clone(),
+            key: session.key().clone(),
             version: opened.version,
             level: journaled.level,
             expiry_s: opened.expiry_s,
@@ -67,14 +67,15 @@ impl Shard {
         let Some(durable) = &self.shared.durable else { return };
         let wall = durable.wall;
         let session = &self.sessions[slot];
-        let Some(journaled) = session.journaled else { return };
-        let is_awaited = session.confirmations.as_ref().is_some_and(|c| c.has_pending_connect());
+        let Some(journaled) = session.journal.place else { return };
+        let is_awaited =
+            session.journal.confirmations.as_ref().is_some_and(|c| c.has_pending_connect());
         if is_awaited {
             return; // What is written down is how it will be.
         }
         let record = SessionRecord {
-            key: session.key.clone(),
-            version: session.version,
+            key: session.key().clone(),
+            version: session.version(),
             level: journaled.level,
             expiry_s: session.machine.expiry_s(),
             state: Connectedness::EndsAt { unix_ns: wall.to_unix(session.machine.ends_at_ns()) },
@@ -92,7 +93,7 @@ impl Shard {
         urgency: Urgency,
     ) -> BatchSeq {
         let (Some(durable), Some(journaled)) =
-            (&self.shared.durable, self.sessions[slot].journaled)
+            (&self.shared.durable, self.sessions[slot].journal.place)
         else {
             return BatchSeq::DONE;
         };
@@ -115,7 +116,7 @@ impl Shard {
             None if journaled.has_will => self.delete(journaled, keys::WILL, urgency),
             None => BatchSeq::DONE,
         };
-        if let Some(journaled) = &mut self.sessions[slot].journaled {
+        if let Some(journaled) = &mut self.sessions[slot].journal.place {
             journaled.has_will = has_will;
         }
         batch
@@ -143,7 +144,7 @@ impl Shard {
         mut options: SubscriptionOptions,
     ) -> BatchSeq {
         let (Some(durable), Some(journaled)) =
-            (&self.shared.durable, self.sessions[slot].journaled)
+            (&self.shared.durable, self.sessions[slot].journal.place)
         else {
             return BatchSeq::DONE;
         };
@@ -160,7 +161,7 @@ impl Shard {
         slot: SessionSlot,
         filter: &Filter,
     ) -> BatchSeq {
-        let Some(journaled) = self.sessions[slot].journaled else { return BatchSeq::DONE };
+        let Some(journaled) = self.sessions[slot].journal.place else { return BatchSeq::DONE };
         self.delete(journaled, &keys::subscription(filter), Urgency::Forces)
     }
 

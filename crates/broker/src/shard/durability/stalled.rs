@@ -43,7 +43,7 @@ impl Shard {
             return ConnectAnswer::Committed;
         }
         let session = self.sessions.find(client).map(|slot| &self.sessions[slot]);
-        let is_journaled = session.is_some_and(|session| session.journaled.is_some());
+        let is_journaled = session.is_some_and(|session| session.journal.is_durable());
         let Some(session) = session.filter(|session| !asked.clean_start && session.is_resumable())
         else {
             // Neither the end of a durable session nor a new one can be written.

@@ -16,7 +16,6 @@ use tacho_session::server::End;
 use tacho_topic::Filter;
 
 use crate::keys::SessionSlot;
-use crate::shard::output::encode_within;
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
@@ -116,7 +115,7 @@ impl Shard {
     fn unanswered(&self) -> Vec<SessionSlot> {
         let Some(journal) = &self.durability.journal else { return Vec::new() };
         let waits = |slot: &SessionSlot| {
-            self.sessions.get(*slot).is_some_and(|session| session.confirmations.is_some())
+            self.sessions.get(*slot).is_some_and(|session| session.journal.confirmations.is_some())
         };
         let mut slots: Vec<SessionSlot> = journal.commits.waiting_slots().filter(waits).collect();
         slots.sort_unstable();
@@ -129,10 +128,9 @@ impl Shard {
             return;
         }
         let Some(session) = self.sessions.get_mut(slot) else { return };
-        let Some(conn) = session.connection else { return };
-        let Some(confirmations) = session.confirmations.take() else { return };
-        let (version, size_max) = (session.version, session.packet_size_max);
-        let no_problem_information = session.no_problem_information;
+        let Some(conn) = session.connection() else { return };
+        let Some(confirmations) = session.journal.confirmations.take() else { return };
+        let terms = *session.terms();
         let committed = self.durability.committed();
         let mut answers = confirmations.into_answers();
         // The last one first: so each finds what it has changed.
@@ -144,7 +142,7 @@ impl Shard {
         }
         let cannot_tell =
             |answer: &PendingAck| answer.batch > committed && answer.changed.is_none();
-        if version != Version::V5 && answers.iter().any(cannot_tell) {
+        if terms.version() != Version::V5 && answers.iter().any(cannot_tell) {
             // UNSUBACK of 3.x can only say that it is over.
             self.say_goodbye(net, conn, ReasonCode::QUOTA_EXCEEDED);
             self.session_disconnected(net, slot, End::Lost);
@@ -155,10 +153,8 @@ impl Shard {
                 net.out(conn).extend_from_slice(&answer.bytes);
                 continue;
             }
-            let packet = answer.refusal(version);
-            let packet =
-                if no_problem_information { packet.without_problem_information() } else { packet };
-            if !encode_within(packet, version, size_max, net.out(conn).as_vec_mut()) {
+            let packet = answer.refusal(terms.version());
+            if !terms.encode_answer(packet, net.out(conn).as_vec_mut()) {
                 self.end_connection(net, conn, ReasonCode::PACKET_TOO_LARGE);
                 return;
             }

@@ -19,7 +19,7 @@ type Ids = HashSet<u64, RandomState>;
 /// The groups are remembered so that those messages find other members, on any shard, when the
 /// session ends: this shard may have forgotten the group by then.
 #[derive(Debug, Default)]
-pub(crate) struct FormerGroups {
+pub(super) struct FormerGroups {
     groups: Vec<Arc<Group>>,
     checked_at: usize,
 }
@@ -30,7 +30,7 @@ impl FormerGroups {
     }
 
     /// Groups of which a session of an earlier start of the broker has messages, and is no member.
-    pub(in crate::shard) fn restored(groups: Vec<Arc<Group>>) -> Self {
+    pub(super) fn restored(groups: Vec<Arc<Group>>) -> Self {
         Self { checked_at: 2 * groups.len(), groups }
     }
 
@@ -55,11 +55,11 @@ impl Shard {
         let session = &mut self.sessions[slot];
         let machine = &session.machine;
         if machine.inflight_len() + machine.queue_len() == 0 {
-            session.former_groups = None;
+            session.memberships.former = None;
             return;
         }
         let in_hand = || machine.messages().map(|copy| copy.group.0).collect();
-        session.former_groups.get_or_insert_default().note(group, in_hand);
+        session.memberships.former.get_or_insert_default().note(group, in_hand);
     }
 }
 

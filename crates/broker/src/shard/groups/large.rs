@@ -32,7 +32,7 @@ impl Shard {
         message: &Message,
     ) -> Chosen {
         let slot = self.groups.at(local).members.get(chosen).session;
-        if self.sessions[slot].packet_size_max == u32::MAX
+        if self.sessions[slot].terms().packet_size_max() == u32::MAX
             || self.member_takes(net, local, chosen, message)
         {
             return Chosen::Member(chosen);
@@ -77,7 +77,7 @@ impl Shard {
         let mut publish = message.as_publish(net.now_ns());
         publish.qos = effective_qos(publish.qos, member.options.qos);
         publish.packet_id = (publish.qos != QoS::AtMostOnce).then_some(PacketId::FIRST);
-        self.sessions[member.session].takes(&publish)
+        self.sessions[member.session].terms().take(&publish)
     }
 
     /// No member here takes a message: the next shard of those not `asked` yet looks for a member.

@@ -12,6 +12,7 @@ mod former;
 mod journaled;
 mod large;
 mod members;
+mod memberships;
 mod owner;
 mod redeliver;
 mod restore;
@@ -38,7 +39,8 @@ use crate::subscription::effective_qos;
 use members::{MemberIndex, Members, Rank, Standing};
 use waiting::WaitingMessages;
 
-pub(crate) use former::FormerGroups;
+use former::FormerGroups;
+pub(super) use memberships::Memberships;
 
 /// Publishers whose shard, or whose member, is remembered, at most; beyond it all are forgotten.
 const STICKY_MAX: usize = 65_536;
@@ -84,7 +86,7 @@ enum Chosen {
 
 /// A session's membership: its place among the shard's groups, and among the group's members.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Membership {
+pub(super) struct Membership {
     local: GroupSlot,
     member: MemberIndex,
 }
@@ -163,14 +165,14 @@ impl Shard {
             }
         };
         let members = &mut self.groups.at(local).members;
-        let memberships = &mut self.sessions[slot].memberships;
+        let memberships = &mut self.sessions[slot].memberships.present;
         if let Some(present) = memberships.iter().find(|m| m.local == local) {
             members.get_mut(present.member).options = options;
             return;
         }
         let membership = Membership { local, member: members.insert(slot, options) };
         memberships.push(membership);
-        if self.sessions[slot].journaled.is_some() {
+        if self.sessions[slot].journal.is_durable() {
             self.member_is_durable(local);
         }
         self.member_came(net, slot, membership);
@@ -183,7 +185,7 @@ impl Shard {
         shared: &SharedFilter,
     ) -> Option<SubscriptionOptions> {
         let local = *self.groups.by_name.get(shared)?;
-        let memberships = &self.sessions[slot].memberships;
+        let memberships = &self.sessions[slot].memberships.present;
         let membership = memberships.iter().find(|m| m.local == local)?;
         let members = &self.groups.groups[local.index()].members;
         Some(members.get(membership.member).options)
@@ -191,12 +193,12 @@ impl Shard {
 
     pub(super) fn leave_group(&mut self, net: &mut Net, slot: SessionSlot, shared: &SharedFilter) {
         let Some(&local) = self.groups.by_name.get(shared) else { return };
-        let memberships = &mut self.sessions[slot].memberships;
+        let memberships = &mut self.sessions[slot].memberships.present;
         let Some(position) = memberships.iter().position(|m| m.local == local) else { return };
         let membership = memberships.swap_remove(position);
         self.note_former_group(slot, local);
         self.member_went(membership);
-        let is_durable = self.sessions[slot].journaled.is_some();
+        let is_durable = self.sessions[slot].journal.is_durable();
         let local_group = self.groups.at(local);
         local_group.members.remove(membership.member);
         if is_durable {
@@ -211,8 +213,8 @@ impl Shard {
 
     /// A session's connection came or went: its groups' counters follow.
     pub(super) fn members_connected(&mut self, net: &mut Net, slot: SessionSlot, connected: bool) {
-        for at in 0..self.sessions[slot].memberships.len() {
-            let membership = self.sessions[slot].memberships[at];
+        for at in 0..self.sessions[slot].memberships.present.len() {
+            let membership = self.sessions[slot].memberships.present[at];
             if connected {
                 self.member_came(net, slot, membership);
             } else {
@@ -246,7 +248,7 @@ impl Shard {
     fn standing(&self, net: &Net, slot: SessionSlot) -> Option<Standing> {
         let session = &self.sessions[slot];
         let machine = &session.machine;
-        let output_bytes = net.output_bytes(session.connection?);
+        let output_bytes = net.output_bytes(session.connection()?);
         let is_unresponsive =
             machine.is_congested() || output_bytes > self.limits().output_bytes_max;
         let credit = if is_unresponsive { 0 } else { machine.credit() as u32 };
@@ -265,8 +267,8 @@ impl Shard {
     /// A session's window or queue may have changed: its groups learn how it is doing.
     pub(super) fn update_memberships(&mut self, net: &mut Net, slot: SessionSlot) {
         let Some(standing) = self.standing(net, slot) else { return };
-        for at in 0..self.sessions[slot].memberships.len() {
-            let Membership { local, member } = self.sessions[slot].memberships[at];
+        for at in 0..self.sessions[slot].memberships.present.len() {
+            let Membership { local, member } = self.sessions[slot].memberships.present[at];
             let more = self.groups.at(local).members.update(member, standing);
             self.credit_changed(net, local, more);
         }
@@ -412,7 +414,7 @@ impl Shard {
         let group = GroupRef(local_group.group.id());
         let entry = local_group.members.get(member);
         let (slot, options) = (entry.session, entry.options);
-        let is_durable = self.sessions[slot].journaled.is_some();
+        let is_durable = self.sessions[slot].journal.is_durable();
         let is_hand_off = !is_durable && options.qos != QoS::AtMostOnce;
         let one = if is_hand_off { self.hand_off_if_durable(net, local, slot, one) } else { one };
         let ForOne { message, owed } = one;

@@ -30,14 +30,15 @@ impl Shard {
     /// A member's connection has ended, its session has not.
     pub(in crate::shard) fn pass_on_unsent(&mut self, net: &mut Net, slot: SessionSlot) {
         let session = &self.sessions[slot];
-        let no_groups = session.memberships.is_empty() && session.former_groups.is_none();
+        let no_groups =
+            session.memberships.present.is_empty() && session.memberships.former.is_none();
         if no_groups || session.machine.queue_len() == 0 {
             return;
         }
         self.refresh_routes();
         let (groups, routing) = (&self.groups, &self.routing);
         let session = &mut self.sessions[slot];
-        let former_groups = session.former_groups.take();
+        let former_groups = session.memberships.former.take();
         let left = former_groups.as_deref();
         // Messages of a group without other members stay with this client.
         let goes = |copy: &Copy| {
@@ -47,7 +48,7 @@ impl Shard {
         let (unsent, places) = self.durability.act(slot, session.subject(), |machine, recorder| {
             (machine.take_queued(goes, recorder), recorder.take_places())
         });
-        session.former_groups = former_groups;
+        session.memberships.former = former_groups;
         let unsent = self.of_groups(slot, None, unsent, places);
         self.redistribute(net, unsent);
     }
@@ -56,7 +57,7 @@ impl Shard {
     /// the session still is a member: leaving may let go of the groups.
     pub(in crate::shard) fn take_undelivered_of_groups(&mut self, slot: SessionSlot) -> Vec<Left> {
         let session = &mut self.sessions[slot];
-        let left = session.former_groups.take();
+        let left = session.memberships.former.take();
         let (undelivered, places) =
             self.durability.act(slot, session.subject(), |machine, recorder| {
                 (machine.take_undelivered(recorder), recorder.take_places())
@@ -93,7 +94,7 @@ impl Shard {
         deliveries: Vec<Delivery<Copy>>,
         places: Vec<Option<Place>>,
     ) -> Vec<Left> {
-        let is_durable = self.sessions[slot].journaled.is_some();
+        let is_durable = self.sessions[slot].journal.is_durable();
         let mut of_groups = Vec::new();
         let places = places.into_iter().chain(std::iter::repeat(None));
         for (delivery, place) in deliveries.into_iter().zip(places) {
@@ -101,7 +102,7 @@ impl Shard {
             if group == NO_GROUP {
                 continue;
             }
-            let left = left.or(self.sessions[slot].former_groups.as_deref());
+            let left = left.or(self.sessions[slot].memberships.former.as_deref());
             let group = self.groups.find(group, left).map(Arc::clone);
             let is_journaled = is_durable && delivery.qos != QoS::AtMostOnce;
             let place = match &group {

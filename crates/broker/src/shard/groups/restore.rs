@@ -21,12 +21,12 @@ impl Shard {
         let local = self.groups.place(group);
         let member = self.groups.at(local).members.insert(slot, options);
         self.member_is_durable(local);
-        self.sessions[slot].memberships.push(Membership { local, member });
+        self.sessions[slot].memberships.present.push(Membership { local, member });
     }
 
     /// Whether a session is a member of a group.
     pub(in crate::shard) fn is_member(&self, slot: SessionSlot, group: GroupRef) -> bool {
-        let memberships = &self.sessions[slot].memberships;
+        let memberships = &self.sessions[slot].memberships.present;
         let local = self.groups.by_id.get(&group.0);
         local.is_some_and(|local| memberships.iter().any(|m| m.local == *local))
     }

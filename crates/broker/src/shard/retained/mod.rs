@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tacho_codec::QoS;
-use tacho_net::{ConnId, TimerId};
+use tacho_net::ConnId;
 use tacho_session::{Delivery, DropReason};
 use tacho_topic::TopicFilter;
 
@@ -36,14 +36,14 @@ use crate::keys::SessionSlot;
 use crate::mail::{Mail, ReplayBatch, ReplayRequest};
 use crate::message::Message;
 use crate::shard::durability::Machine;
-use crate::shard::timers::TimerToken;
+use crate::shard::timers::{DeadlineTimer, TimerToken};
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
 use crate::subscription::effective_qos;
 use replays::Wanted;
 use store::Outcome;
 
-pub(super) use replays::Replays;
+pub(super) use replays::SessionReplays;
 use store::RetainedStore;
 use totals::RetainedLimits;
 pub(crate) use totals::RetainedTotals;
@@ -67,8 +67,8 @@ struct OpenRequest {
 #[derive(Default)]
 pub(super) struct Retained {
     store: RetainedStore,
-    /// Fires when the next message expires, or later: the timer and its deadline.
-    timer: Option<(TimerId, u64)>,
+    /// Fires when the next message expires, or later.
+    timer: DeadlineTimer,
     open_requests: VecDeque<OpenRequest>,
 }
 
@@ -138,19 +138,12 @@ impl Shard {
     }
 
     fn arm_retained_timer(&mut self, net: &mut Net, deadline_ns: u64) {
-        if let Some((timer, armed_ns)) = self.retained.timer {
-            if armed_ns <= deadline_ns.saturating_add(EXPIRE_EVERY_NS) {
-                return;
-            }
-            net.cancel_timer(timer);
-        }
-        let timer = net.set_timer(deadline_ns, TimerToken::Retained.encode());
-        self.retained.timer = Some((timer, deadline_ns));
+        self.retained.timer.arm(net, deadline_ns, EXPIRE_EVERY_NS, TimerToken::Retained);
     }
 
     /// Frees what has expired, a part of it at a time.
     pub(super) fn expire_retained(&mut self, net: &mut Net) {
-        self.retained.timer = None;
+        self.retained.timer.fired();
         let now_ns = net.now_ns();
         let totals = &self.shared.retained_totals;
         let expired = self.retained.store.expire(now_ns, EXPIRE_MAX, totals);
@@ -225,7 +218,7 @@ impl Shard {
             return;
         }
         let visible_version = self.routing.version();
-        let replays = self.sessions[slot].replays.get_or_insert_default();
+        let replays = self.sessions[slot].replays.0.get_or_insert_default();
         replays.start(filter, options, visible_version, owners);
         self.continue_replay(net, slot);
     }
@@ -237,12 +230,13 @@ impl Shard {
         }
         let session = self.sessions.reference(self.id, slot);
         let entry = &mut self.sessions[slot];
-        let Some(replays) = entry.replays.as_deref_mut() else { return };
+        let is_connected = entry.connection().is_some();
+        let Some(replays) = entry.replays.0.as_deref_mut() else { return };
         if replays.is_over() {
-            entry.replays = None;
+            entry.replays.0 = None;
             return;
         }
-        if entry.connection.is_none() {
+        if !is_connected {
             return;
         }
         let Some(wanted) = replays.ask() else { return };
@@ -255,7 +249,7 @@ impl Shard {
 
     pub(super) fn replay_arrived(&mut self, net: &mut Net, batch: ReplayBatch) {
         let Some(slot) = self.sessions.resolve(batch.session) else { return };
-        if let Some(replays) = self.sessions[slot].replays.as_deref_mut() {
+        if let Some(replays) = self.sessions[slot].replays.0.as_deref_mut() {
             replays.answered(batch.replay, batch.messages, batch.next);
         }
         self.continue_replay(net, slot);
@@ -265,21 +259,22 @@ impl Shard {
     fn deliver_pending(&mut self, net: &mut Net, slot: SessionSlot) -> bool {
         loop {
             let entry = &mut self.sessions[slot];
-            let Some(replays) = entry.replays.as_deref_mut() else { return true };
-            replays.skip_own(entry.source);
+            let source = entry.source();
+            let Some(replays) = entry.replays.0.as_deref_mut() else { return true };
+            replays.skip_own(source);
             let Some((message, options)) = replays.front() else { return true };
             let mut delivery = replay_delivery(message, options);
-            let Some(conn) = entry.connection else { return false };
+            let Some(conn) = entry.connection() else { return false };
             if !has_room(net, &self.shared.limits, conn, &entry.machine, &delivery) {
                 return false;
             }
-            if entry.journaled.is_some()
+            if entry.journal.is_durable()
                 && let Body::Here(message) = &mut delivery.message.message
             {
                 // Another message may be retained by now, and the record of this one gone.
                 *message = message.copied();
             }
-            if let Some(replays) = entry.replays.as_deref_mut() {
+            if let Some(replays) = entry.replays.0.as_deref_mut() {
                 replays.pop_front();
             }
             self.offer(net, slot, delivery);
@@ -294,14 +289,14 @@ impl Shard {
         filter: &TopicFilter,
         options: SubscriptionOptions,
     ) {
-        if let Some(replays) = self.sessions[slot].replays.as_deref_mut() {
+        if let Some(replays) = self.sessions[slot].replays.0.as_deref_mut() {
             replays.change(filter, options);
         }
     }
 
     /// A filter was unsubscribed: what its replay has not delivered is not wanted any more.
     pub(super) fn cancel_replay(&mut self, slot: SessionSlot, filter: &TopicFilter) {
-        if let Some(replays) = self.sessions[slot].replays.as_deref_mut() {
+        if let Some(replays) = self.sessions[slot].replays.0.as_deref_mut() {
             replays.cancel(filter);
         }
     }
@@ -309,9 +304,9 @@ impl Shard {
     /// Notes a retained message that a session gets live while its replays run.
     #[inline]
     pub(super) fn note_live_retained(&mut self, net: &Net, slot: SessionSlot, message: &Message) {
-        if self.sessions[slot].replays.is_some() {
+        if self.sessions[slot].replays.0.is_some() {
             let owner = self.retained_owner(message.topic(), net.shards());
-            if let Some(replays) = self.sessions[slot].replays.as_deref_mut() {
+            if let Some(replays) = self.sessions[slot].replays.0.as_deref_mut() {
                 replays.note(message, owner);
             }
         }

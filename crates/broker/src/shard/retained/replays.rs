@@ -14,9 +14,26 @@ use crate::subscription::SubscriptionOptions;
 /// A bound on what is noted while an answer is on its way; far above what fits into that time.
 const SEEN_MAX: usize = 65_536;
 
-/// Present while retained messages are replayed to a session.
+/// The replays of a session, which takes memory only while there are any.
 #[derive(Default)]
-pub(crate) struct Replays {
+pub(in crate::shard) struct SessionReplays(pub(super) Option<Box<Replays>>);
+
+impl SessionReplays {
+    /// Whether retained messages are being replayed.
+    #[inline]
+    pub(in crate::shard) fn are_under_way(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// What is under way does not concern the session any more.
+    pub(in crate::shard) fn end(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// What is asked and known while retained messages are replayed to a session.
+#[derive(Default)]
+pub(super) struct Replays {
     /// In progress, in the order of their turns. Those without owners left have only something
     /// pending.
     waiting: VecDeque<Replay>,

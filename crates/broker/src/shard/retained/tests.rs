@@ -4,6 +4,7 @@ use tacho_codec::{Publish, PublishProperties, QoS};
 use tacho_topic::{RetainedCursor, TopicFilter};
 
 use super::replays::Owner;
+use super::replays::Replays;
 use super::*;
 use crate::keys::{ClientKey, TenantId};
 use crate::message::{Intake, Source};

@@ -2,6 +2,7 @@
 
 mod cache;
 mod destinations;
+mod filters;
 mod subscribe;
 mod totals;
 
@@ -16,8 +17,9 @@ use cache::RouteCache;
 
 pub(super) use cache::Route;
 pub(super) use destinations::{BridgeRoutes, Destinations};
+pub(super) use filters::SubscribedFilters;
+pub(super) use totals::SubscriptionCounts;
 pub(crate) use totals::SubscriptionTotals;
-pub(super) use totals::{Subscription, SubscriptionCounts};
 
 /// Owns the filters of this shard's sessions, the route map as last loaded, and the routes that
 /// were computed from both.

@@ -8,7 +8,6 @@ use tacho_net::ConnId;
 use tacho_session::BatchSeq;
 use tacho_topic::{Filter, RouteChange};
 
-use super::Subscription;
 use crate::keys::SessionSlot;
 use crate::shard::durability::{Changed, NOTHING_CAN_BE_WRITTEN, RecordedChanges};
 use crate::shard::output::Flow;
@@ -55,7 +54,7 @@ impl Shard {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
         // What is refused now is told now, and not behind what waits for a commit.
-        let is_stalled = self.sessions[slot].journaled.is_some() && self.durability.is_stalled();
+        let is_stalled = self.sessions[slot].journal.is_durable() && self.durability.is_stalled();
         let mut asked = Asked { is_stalled, ..Asked::default() };
         for requested in &subscribe.filters {
             let id = subscribe.subscription_id;
@@ -113,11 +112,11 @@ impl Shard {
         asked: &mut Asked,
     ) -> Result<(), ReasonCode> {
         let session = &self.sessions[slot];
-        let (version, is_bridge_client) = (session.version, session.is_bridge_client);
+        let (version, is_bridge) = (session.version(), session.is_bridge());
         let mut options = SubscriptionOptions::new(&requested.options, id);
         let handling = requested.options.retain_handling;
         let filter = Filter::parse(requested.filter);
-        if is_bridge_client {
+        if is_bridge {
             options.no_local = !filter.as_ref().is_ok_and(Filter::is_shared);
             options.retain_as_published = true;
         }
@@ -168,7 +167,7 @@ impl Shard {
         granted: &[(Changed, SubscriptionOptions)],
     ) -> BatchSeq {
         let mut batch = BatchSeq::DONE;
-        if self.sessions[slot].journaled.is_none() {
+        if !self.sessions[slot].journal.is_durable() {
             return batch;
         }
         for (Changed { filter, .. }, options) in granted {
@@ -180,7 +179,9 @@ impl Shard {
 
     /// The options of a durable session's subscription, if it has it.
     fn journaled_options(&self, slot: SessionSlot, filter: &Filter) -> Option<SubscriptionOptions> {
-        self.sessions[slot].journaled?;
+        if !self.sessions[slot].journal.is_durable() {
+            return None;
+        }
         match filter {
             Filter::Plain(plain) => self.routing.options(plain, slot),
             Filter::Shared(shared) => self.options_in_group(slot, shared),
@@ -242,7 +243,7 @@ impl Shard {
                 self.stats.refused_subscriptions_total.increment();
                 return ReasonCode::QUOTA_EXCEEDED;
             };
-            subscriptions.insert(subscription);
+            subscriptions.add(subscription);
         }
         match filter {
             Filter::Plain(filter) => {
@@ -336,7 +337,7 @@ impl Shard {
     pub(in crate::shard) fn remove_all_subscriptions(&mut self, net: &mut Net, slot: SessionSlot) {
         let subscriptions = std::mem::take(&mut self.sessions[slot].subscriptions);
         let mut changes = Vec::new();
-        for filter in subscriptions.iter().map(Subscription::filter) {
+        for filter in subscriptions.iter() {
             self.remove_subscription(net, slot, filter, &mut changes);
         }
         self.shared.routes.apply(&changes);

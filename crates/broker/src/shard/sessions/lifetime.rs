@@ -6,7 +6,6 @@ use tacho_session::server::{End, TimeoutEvent};
 
 use crate::delivery::Body;
 use crate::keys::SessionSlot;
-use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
 
 impl Shard {
@@ -17,10 +16,7 @@ impl Shard {
         slot: SessionSlot,
         generation: u32,
     ) {
-        let found = self.sessions.get_mut(slot);
-        if let Some(session) = found.filter(|s| TimerToken::is_generation(s.generation, generation))
-        {
-            session.timer = None;
+        if self.sessions.timer_fired(slot, generation) {
             self.session_timeout(net, slot);
         }
     }
@@ -32,7 +28,7 @@ impl Shard {
             match session.machine.handle_timeout(now_ns) {
                 Some(TimeoutEvent::KeepAliveExpired) => {
                     // [MQTT-3.1.2-22]; 5.0 is told why (3.14.2.1).
-                    if let Some(conn) = session.connection {
+                    if let Some(conn) = session.connection() {
                         self.say_goodbye(net, conn, ReasonCode::KEEP_ALIVE_TIMEOUT);
                     }
                     self.session_disconnected(net, slot, End::Lost);
@@ -51,23 +47,8 @@ impl Shard {
             }
         }
         if self.sessions.contains(slot) {
-            self.arm_timer(net, slot);
+            self.sessions.arm_timer(net, slot);
         }
-    }
-
-    /// Makes sure a timer fires no later than the session's next deadline. A timer that fires too
-    /// early is armed again: activity need not touch the wheel.
-    pub(in crate::shard) fn arm_timer(&mut self, net: &mut Net, slot: SessionSlot) {
-        let session = &mut self.sessions[slot];
-        let Some(deadline_ns) = session.machine.next_timeout() else { return };
-        if let Some((timer, armed_ns)) = session.timer {
-            if armed_ns <= deadline_ns {
-                return;
-            }
-            net.cancel_timer(timer);
-        }
-        let token = TimerToken::Session { slot, generation: session.generation };
-        session.timer = Some((net.set_timer(deadline_ns, token.encode()), deadline_ns));
     }
 
     /// A session's connection is over, for whatever reason. The socket is the caller's.
@@ -80,11 +61,11 @@ impl Shard {
     ) -> Option<ProtocolError> {
         let now_ns = net.now_ns();
         self.members_connected(net, slot, false);
-        let session = &mut self.sessions[slot];
-        if session.connection.take().is_some() {
+        if self.sessions.disconnect(slot) {
             self.stats.sessions_connected.decrement();
         }
-        session.confirmations = None;
+        let session = &mut self.sessions[slot];
+        session.journal.disconnected();
         let effects = session.machine.disconnect(now_ns, end);
         if let Some(Body::Here(will)) = effects.publish_will.map(|will| will.message) {
             self.publish_will(net, &will);
@@ -93,7 +74,7 @@ impl Shard {
             self.discard_session(net, slot);
         } else {
             self.pass_on_unsent(net, slot);
-            self.arm_timer(net, slot);
+            self.sessions.arm_timer(net, slot);
             self.record_closed(slot);
             self.unload(slot);
         }
@@ -107,12 +88,10 @@ impl Shard {
         self.remove_all_subscriptions(net, slot);
         let mut session = self.sessions.remove(slot);
         self.forget_places(session.places_counted);
-        self.end_hand_offs(session.hand_offs);
-        if let Some((timer, _)) = session.timer.take() {
-            net.cancel_timer(timer);
-        }
+        self.end_hand_offs(&session.journal);
+        session.timer.cancel(net);
         self.count_sessions();
         self.redistribute(net, undelivered);
-        self.record_session_end(session.key, session.journaled);
+        self.record_session_end(session.key(), &session.journal);
     }
 }

@@ -1,17 +1,23 @@
 //! The sessions of this shard: found by client or by slot, from their making to their end.
 
 mod lifetime;
+mod partial;
 mod session;
+mod terms;
 
 use std::ops::{Index, IndexMut};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use slab::Slab;
+use tacho_net::ConnId;
 
 use crate::keys::{ClientKey, SessionRef, SessionSlot};
+use crate::shard::Net;
+use crate::shard::timers::TimerToken;
 
-pub(super) use session::Session;
+pub(super) use session::{Peer, Session};
+pub(super) use terms::{Explanations, PeerTerms, PublishForm};
 
 /// Owns the sessions and the numbers that tell them apart.
 #[derive(Default)]
@@ -79,20 +85,58 @@ impl Sessions {
     /// Adds a session, which gets a generation of its own.
     pub(super) fn insert(&mut self, mut session: Session) -> SessionSlot {
         session.generation = self.next_generation();
-        let key = session.key.clone();
+        let key = session.key().clone();
         let slot = SessionSlot::new(self.slots.insert(Box::new(session)) as u32);
         self.by_client.insert(key, slot);
         slot
     }
 
-    /// Gives a session another generation: what is on its way to it misses it.
-    pub(super) fn renew(&mut self, slot: SessionSlot) {
-        self[slot].generation = self.next_generation();
+    /// The session has a connection.
+    pub(super) fn connect(&mut self, slot: SessionSlot, conn: ConnId) {
+        self[slot].connection = Some(conn);
+    }
+
+    /// The session has no connection any more. True if it had one.
+    pub(super) fn disconnect(&mut self, slot: SessionSlot) -> bool {
+        self[slot].connection.take().is_some()
+    }
+
+    /// Whether the session that had this generation still has the slot.
+    #[inline]
+    pub(super) fn is_current(&self, slot: SessionSlot, generation: u32) -> bool {
+        self.get(slot).is_some_and(|session| session.generation == generation)
+    }
+
+    /// Gives a session another generation: what is on its way to it misses it, and so does its
+    /// timer.
+    pub(super) fn renew(&mut self, net: &mut Net, slot: SessionSlot) {
+        let generation = self.next_generation();
+        let session = &mut self[slot];
+        session.generation = generation;
+        session.replays.end();
+        session.timer.cancel(net);
+    }
+
+    /// Makes sure a timer fires no later than the session's next deadline. A timer that fires too
+    /// early is armed again: activity need not touch the wheel.
+    pub(super) fn arm_timer(&mut self, net: &mut Net, slot: SessionSlot) {
+        let session = &mut self[slot];
+        let Some(deadline_ns) = session.machine.next_timeout() else { return };
+        let token = TimerToken::Session { slot, generation: session.generation };
+        session.timer.arm(net, deadline_ns, 0, token);
+    }
+
+    /// A session's timer has fired; `generation` has as many bits as fit into a timer. True if the
+    /// timer was the session's own.
+    pub(super) fn timer_fired(&mut self, slot: SessionSlot, generation: u32) -> bool {
+        let found = self.get_mut(slot);
+        let own = found.filter(|s| TimerToken::is_generation(s.generation, generation));
+        own.map(|session| session.timer.fired()).is_some()
     }
 
     pub(super) fn remove(&mut self, slot: SessionSlot) -> Box<Session> {
         let session = self.slots.remove(slot.index());
-        self.by_client.remove(&session.key);
+        self.by_client.remove(session.key());
         session
     }
 

@@ -1,89 +1,198 @@
 //! A session as its shard keeps it: the protocol machine and what surrounds it.
 
-use foldhash::fast::RandomState;
-use hashbrown::HashSet;
-use tacho_codec::{Publish, Version};
-use tacho_net::{ConnId, TimerId};
+use tacho_codec::Version;
+use tacho_net::ConnId;
+use tacho_session::DropReason;
+use tacho_session::server::{ConnectParams, Connected};
 
+use super::partial::PartialPacket;
+use super::terms::PeerTerms;
+use crate::delivery::Copy;
 use crate::keys::ClientKey;
 use crate::message::Source;
-
-use crate::shard::admission::{BudgetHold, Inflow};
-use crate::shard::durability::{Confirmations, JournaledSession, Machine, Subject};
-use crate::shard::groups::{FormerGroups, Membership};
-use crate::shard::retained::Replays;
-use crate::shard::routing::Subscription;
+use crate::shard::admission::ClientPressure;
+use crate::shard::durability::{Machine, SessionJournal, Subject};
+use crate::shard::groups::Memberships;
+use crate::shard::retained::SessionReplays;
+use crate::shard::routing::SubscribedFilters;
+use crate::shard::timers::DeadlineTimer;
 
 /// One session, connected or not. Boxed, so that an idle one costs no more than it is.
+///
+/// Its public parts belong to other folders, which alone see into them.
 pub(in crate::shard) struct Session {
-    pub(in crate::shard) generation: u32,
-    pub(in crate::shard) key: ClientKey,
-    pub(in crate::shard) machine: Machine,
-    pub(in crate::shard) connection: Option<ConnId>,
-    pub(in crate::shard) version: Version,
-    /// Who its publishes come from.
-    pub(in crate::shard) source: Source,
-    /// The client's Maximum Packet Size; `u32::MAX` when it named none.
-    pub(in crate::shard) packet_size_max: u32,
-    /// The client named a Maximum Packet Size or takes topic aliases, or it is a bridge's other
-    /// broker: what goes to it is looked at one by one.
-    pub(in crate::shard) fits_each_publish: bool,
-    /// The client wants no reason strings and user properties on answers [MQTT-3.1.2-29].
-    pub(in crate::shard) no_problem_information: bool,
+    pub(super) generation: u32,
+    key: ClientKey,
+    pub(super) connection: Option<ConnId>,
+    peer: Peer,
+    terms: PeerTerms,
+    /// The source of its publishes.
+    source: Source,
     /// Messages expired in the machine's keeping that the shard has counted.
-    pub(in crate::shard) expired_counted: u64,
-    /// How much of an unfinished packet has counted as a sign of life.
-    pub(in crate::shard) partial_len: u32,
-    /// Every filter as subscribed; their text is shared with the indexes.
-    pub(in crate::shard) subscriptions: HashSet<Subscription, RandomState>,
-    /// Its places in shared subscriptions.
-    pub(in crate::shard) memberships: Vec<Membership>,
-    /// Present once it has left a shared subscription with messages in hand.
-    pub(in crate::shard) former_groups: Option<Box<FormerGroups>>,
-    pub(in crate::shard) timer: Option<(TimerId, u64)>,
-    /// A PINGREQ came while the output was full: one PINGRESP follows once it is not.
-    pub(in crate::shard) owes_pingresp: bool,
-    /// Present while retained messages are being replayed.
-    pub(in crate::shard) replays: Option<Box<Replays>>,
+    expired_counted: u64,
+    partial: PartialPacket,
+    pub(super) timer: DeadlineTimer,
     /// Places of messages as the shard's ledger has them.
     pub(in crate::shard) places_counted: u32,
-    /// Its client is another broker's bridge (3.1.1).
-    pub(in crate::shard) is_bridge_client: bool,
-    /// Its number among the shard's links of bridges, if it is one.
-    pub(in crate::shard) link: Option<u16>,
-    /// Present once the client was slow or was held back.
-    pub(in crate::shard) pressure: Option<Box<Pressure>>,
-    /// Its place in the journal, if it is durable.
-    pub(in crate::shard) journaled: Option<JournaledSession>,
-    /// Which of the shard's lent places are its own, once it had some: never if it is durable.
-    pub(in crate::shard) hand_offs: Option<u32>,
-    /// Present while its client waits for a commit.
-    pub(in crate::shard) confirmations: Option<Box<Confirmations>>,
-    /// Messages in its queue and window that are not in memory.
-    pub(in crate::shard) stored: u32,
-    /// Some of them have been asked for.
-    pub(in crate::shard) is_loading: bool,
+    /// The protocol. What it records goes through [`Shard::act`](crate::shard::Shard::act).
+    pub(in crate::shard) machine: Machine,
+    pub(in crate::shard) subscriptions: SubscribedFilters,
+    pub(in crate::shard) memberships: Memberships,
+    pub(in crate::shard) replays: SessionReplays,
+    pub(in crate::shard) pressure: ClientPressure,
+    pub(in crate::shard) journal: SessionJournal,
 }
 
-/// What is known of a client that is or was slow, or sends much while others are behind.
-#[derive(Debug, Default)]
-pub(in crate::shard) struct Pressure {
-    pub(in crate::shard) inflow: Inflow,
-    pub(in crate::shard) held: BudgetHold,
-    /// Since when its output is above its limit.
-    pub(in crate::shard) blocked_since_ns: Option<u64>,
-    /// QoS 0 messages it did not get because the shard sheds load.
-    pub(in crate::shard) shed: u64,
+/// The other end of a session's connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::shard) enum Peer {
+    Client,
+    /// A client that is another broker's bridge (3.1.1).
+    Bridge,
+    /// Another broker, to which the shard's link of this number connects.
+    Broker {
+        link: u16,
+    },
 }
 
 impl Session {
+    /// A session that has no connection.
+    pub(in crate::shard) fn new(
+        key: ClientKey,
+        machine: Machine,
+        source: Source,
+        journal: SessionJournal,
+    ) -> Self {
+        Self {
+            generation: 0,
+            key,
+            connection: None,
+            peer: Peer::Client,
+            terms: PeerTerms::NONE,
+            source,
+            expired_counted: 0,
+            partial: PartialPacket::default(),
+            timer: DeadlineTimer::default(),
+            places_counted: 0,
+            machine,
+            subscriptions: SubscribedFilters::default(),
+            memberships: Memberships::default(),
+            replays: SessionReplays::default(),
+            pressure: ClientPressure::default(),
+            journal,
+        }
+    }
+
+    /// Tells the session from others that had its slot.
+    #[inline]
+    pub(in crate::shard) fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    pub(in crate::shard) fn key(&self) -> &ClientKey {
+        &self.key
+    }
+
+    /// Its peer's connection, if it has one.
+    #[inline]
+    pub(in crate::shard) fn connection(&self) -> Option<ConnId> {
+        self.connection
+    }
+
+    #[inline]
+    pub(in crate::shard) fn source(&self) -> Source {
+        self.source
+    }
+
+    /// Whether its client is another broker's bridge (3.1.1).
+    pub(in crate::shard) fn is_bridge(&self) -> bool {
+        self.peer == Peer::Bridge
+    }
+
+    /// What its peer accepts.
+    #[inline]
+    pub(in crate::shard) fn terms(&self) -> &PeerTerms {
+        &self.terms
+    }
+
+    /// The protocol version of its peer.
+    #[inline]
+    pub(in crate::shard) fn version(&self) -> Version {
+        self.terms.version()
+    }
+
+    /// The number among the shard's links of bridges, if it is one's.
+    #[inline]
+    pub(in crate::shard) fn link(&self) -> Option<u16> {
+        match self.peer {
+            Peer::Broker { link } => Some(link),
+            Peer::Client | Peer::Bridge => None,
+        }
+    }
+
+    /// A CONNECT says what its client is.
+    pub(in crate::shard) fn requested_by(&mut self, peer: Peer) {
+        self.peer = peer;
+    }
+
+    /// A client is connected, on these terms.
+    pub(in crate::shard) fn client_connected(
+        &mut self,
+        now_ns: u64,
+        params: ConnectParams<Copy>,
+        terms: PeerTerms,
+    ) -> Connected<Copy> {
+        self.terms = terms;
+        self.pressure.client_connected();
+        self.machine.connect(now_ns, params)
+    }
+
+    /// The link of a bridge is connected, on these terms.
+    pub(in crate::shard) fn link_connected(
+        &mut self,
+        now_ns: u64,
+        params: ConnectParams<Copy>,
+        terms: PeerTerms,
+    ) {
+        self.terms = terms;
+        self.pressure.link_connected();
+        self.machine.connect(now_ns, params);
+    }
+
+    /// The session is that of a bridge's link, and what comes from there has this source.
+    pub(in crate::shard) fn became_link(&mut self, link: u16, source: Source, version: Version) {
+        (self.peer, self.source) = (Peer::Broker { link }, source);
+        self.terms = PeerTerms::of_broker(version, u32::MAX);
+    }
+
+    /// The session is no link's any more, and about to end.
+    pub(in crate::shard) fn left_bridge(&mut self) {
+        self.peer = Peer::Client;
+    }
+
+    /// The version of the client's last connection to an earlier start of the broker.
+    pub(in crate::shard) fn restore_version(&mut self, version: Version) {
+        self.terms = self.terms.with_version(version);
+    }
+
+    /// Whether `len` bytes of an unfinished packet are a sign of life.
+    pub(in crate::shard) fn has_partial_grown(&mut self, len: u32) -> bool {
+        self.partial.has_grown(len)
+    }
+
+    /// Messages that expired in the machine's keeping and were not counted before.
+    #[inline]
+    pub(in crate::shard) fn take_expired(&mut self) -> u64 {
+        let expired = self.machine.counters().dropped(DropReason::Expired);
+        expired - std::mem::replace(&mut self.expired_counted, expired)
+    }
+
     /// What an action on the session needs to know of it.
     #[inline]
     pub(in crate::shard) fn subject(&mut self) -> Subject<'_> {
         Subject {
             machine: &mut self.machine,
-            journaled: self.journaled.as_ref(),
-            hand_offs: self.hand_offs,
+            journal: &self.journal,
             is_connected: self.connection.is_some(),
             generation: self.generation,
         }
@@ -97,21 +206,6 @@ impl Session {
 
     /// Messages to the client that were dropped, for whatever reason.
     pub(in crate::shard) fn dropped_total(&self) -> u64 {
-        let shed = self.pressure.as_ref().map_or(0, |pressure| pressure.shed);
-        self.machine.counters().dropped_total() + shed
-    }
-
-    /// For how long the client's output has been above its limit; 0 while it is not.
-    pub(in crate::shard) fn blocked_ms(&self, now_ns: u64) -> u64 {
-        let since_ns = self.pressure.as_ref().and_then(|pressure| pressure.blocked_since_ns);
-        since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns) / 1_000_000)
-    }
-
-    /// Whether the packet is within the client's Maximum Packet Size [MQTT-3.1.2-24].
-    pub(in crate::shard) fn takes(&self, publish: &Publish<'_>) -> bool {
-        self.packet_size_max == u32::MAX
-            || publish
-                .encoded_len(self.version)
-                .is_ok_and(|len| len <= self.packet_size_max as usize)
+        self.machine.counters().dropped_total() + self.pressure.shed_total()
     }
 }

@@ -1,0 +1,29 @@
+//! One session's shared subscriptions.
+
+use std::sync::Arc;
+
+use tacho_topic::Group;
+
+use super::{FormerGroups, Membership};
+
+/// The shared subscriptions of a session, and those that it has left with messages in hand.
+#[derive(Debug, Default)]
+pub(in crate::shard) struct Memberships {
+    pub(super) present: Vec<Membership>,
+    /// Present once it has left one with messages in hand.
+    pub(super) former: Option<Box<FormerGroups>>,
+}
+
+impl Memberships {
+    /// Whether the session is a member of no group now.
+    #[inline]
+    pub(in crate::shard) fn is_empty(&self) -> bool {
+        self.present.is_empty()
+    }
+
+    /// Messages of these groups are left from an earlier start of the broker, and the session is
+    /// no member of them.
+    pub(in crate::shard) fn restore_former(&mut self, groups: Vec<Arc<Group>>) {
+        self.former = Some(Box::new(FormerGroups::restored(groups)));
+    }
+}
