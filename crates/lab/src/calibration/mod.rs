@@ -1,5 +1,6 @@
 //! What the generator can do on this machine, measured against a responder that does nothing.
 
+mod measure;
 mod store;
 mod text;
 
@@ -9,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::Files;
 
-pub use store::{StoreError, load, path, store};
+pub use measure::measure;
+pub use store::{StoreError, check_writable, load, path, store};
 pub use text::calibration_text;
 
 /// Version of the form of a calibration.

@@ -1,6 +1,6 @@
 //! Where a calibration is kept.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,22 @@ pub fn load(path: &Path) -> Option<Calibration> {
     let calibration: Calibration = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     let known = calibration.schema_version == VERSION;
     (known && calibration.machine == Machine::this()).then_some(calibration)
+}
+
+/// Checks that a calibration can be kept in the file `path`; leaves no file behind.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn check_writable(path: &Path) -> io::Result<()> {
+    let is_there = path.exists();
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    File::options().append(true).create(true).open(path)?;
+    if !is_there {
+        let _ = fs::remove_file(path);
+    }
+    Ok(())
 }
 
 /// Keeps a calibration in the file `path`, whose folder is made if need be.

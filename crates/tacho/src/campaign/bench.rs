@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tacho_lab::campaign::{Bench, CampaignError, CampaignNews, Performance};
 use tacho_lab::run::Outcome;
-use tacho_record::{RunDirectory, TrialOutcome};
+use tacho_record::{RunDirectory, RunRecord, TrialOutcome};
 use tacho_report::{Lang, step_line};
 use tacho_scenario::Scenario;
 
@@ -12,8 +12,8 @@ use crate::exit::{self, Failure};
 use crate::run::{Setting, Stage, TargetArguments};
 
 /// Performs the runs of a campaign on the brokers that the arguments name.
-pub(super) struct ArgumentBench<'a> {
-    pub(super) setting: Setting,
+pub(crate) struct ArgumentBench<'a> {
+    setting: Setting,
     stage: Option<Stage>,
     /// Brokers of each side.
     sides: Vec<&'a TargetArguments>,
@@ -21,8 +21,14 @@ pub(super) struct ArgumentBench<'a> {
 }
 
 impl<'a> ArgumentBench<'a> {
-    pub(super) fn new(setting: Setting, sides: Vec<&'a TargetArguments>, quiet: bool) -> Self {
+    /// A bench for runs with these arguments about brokers, one for each side.
+    pub(crate) fn new(setting: Setting, sides: Vec<&'a TargetArguments>, quiet: bool) -> Self {
         Self { setting, stage: None, sides, quiet }
+    }
+
+    /// Tells the live page how everything ended.
+    pub(crate) fn conclude(&mut self, record: Option<&RunRecord>) {
+        self.setting.conclude(record);
     }
 }
 

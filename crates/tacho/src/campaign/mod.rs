@@ -11,6 +11,7 @@ use tacho_scenario::TimeSpan;
 
 use crate::exit::{self, Failure};
 
+pub(crate) use bench::ArgumentBench;
 pub(crate) use capacity::{CapacityArguments, capacity};
 pub(crate) use ladder::{LadderArguments, ladder};
 pub(crate) use opening::{Opened, Side};

@@ -99,7 +99,7 @@ impl<'a> Opened<'a> {
         {
             eprintln!("error: {error}");
         }
-        self.bench.setting.conclude(Some(record));
+        self.bench.conclude(Some(record));
         match &finished.end {
             CampaignEnd::Stopped { .. } => exit::ABORTED,
             CampaignEnd::Failed(error) => code_of(error),
