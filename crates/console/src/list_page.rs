@@ -109,7 +109,8 @@ fn row(out: &mut String, run: &PastRun) {
             );
         }
         (None, None) => {
-            let error = escape(run.error.as_deref().unwrap_or_default());
+            let error =
+                run.error.as_ref().map_or_else(String::new, |error| escape(&error.to_string()));
             let _ = writeln!(
                 out,
                 "<tr class=\"broken\"><td></td><th>{name}</th><td colspan=\"5\">{error}</td>\
@@ -169,6 +170,7 @@ fn in_url(part: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::past::Unreadable;
     use crate::running::Running;
 
     #[test]
@@ -186,7 +188,10 @@ mod tests {
                 files: vec![REPORT],
                 ..PastRun::default()
             },
-            PastRun { error: Some("<u>".to_owned()), ..PastRun::default() },
+            PastRun {
+                error: Some(Unreadable::Damaged { error: "<u>".to_owned() }),
+                ..PastRun::default()
+            },
             PastRun {
                 running: Some(Running {
                     kind: "<u>".to_owned(),

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use tacho_record::{RunKind, Verdict};
+use thiserror::Error;
 
 use crate::error::ConsoleError;
 use crate::files::{is_plain, to_open};
@@ -29,11 +30,36 @@ pub(crate) struct PastRun {
     #[serde(flatten)]
     pub(crate) summary: Option<Summary>,
     /// Why there is no summary.
-    pub(crate) error: Option<String>,
+    pub(crate) error: Option<Unreadable>,
     /// It goes on: where it has no summary yet.
     pub(crate) running: Option<Running>,
     /// Files to open, the report first.
     pub(crate) files: Vec<&'static str>,
+}
+
+/// Why a directory has no summary that can be shown.
+///
+/// Its words are those of the list and of the API.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum Unreadable {
+    /// There is no file.
+    #[error("no {SUMMARY}: it was killed, or is no run")]
+    Missing,
+    /// The system refuses to read it.
+    #[error("{SUMMARY} cannot be read: {error}")]
+    Io { error: String },
+    /// It is too large to be a summary.
+    #[error("{SUMMARY} has {bytes} bytes, which is no summary of ours")]
+    TooLarge { bytes: u64 },
+    /// It cannot be parsed.
+    #[error("{SUMMARY} is damaged or of another version: {error}")]
+    Damaged { error: String },
+}
+
+impl Serialize for Unreadable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// The part of a run record that the list shows.
@@ -91,7 +117,7 @@ pub(crate) struct PastRuns {
 #[derive(Debug)]
 struct Remembered {
     stamp: (SystemTime, u64),
-    summary: Result<Summary, String>,
+    summary: Result<Summary, Unreadable>,
 }
 
 impl PastRuns {
@@ -154,25 +180,23 @@ impl PastRuns {
 }
 
 /// What tells that a file has changed, or why it cannot be used.
-fn stamp(path: &Path) -> Result<(SystemTime, u64), String> {
+fn stamp(path: &Path) -> Result<(SystemTime, u64), Unreadable> {
     let about = fs::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            format!("no {SUMMARY}: it was killed, or is no run")
-        }
-        _ => format!("{SUMMARY} cannot be read: {error}"),
+        std::io::ErrorKind::NotFound => Unreadable::Missing,
+        _ => Unreadable::Io { error: error.to_string() },
     })?;
     match about.len() {
         ..=SUMMARY_BYTES_MAX => {
             Ok((about.modified().unwrap_or(SystemTime::UNIX_EPOCH), about.len()))
         }
-        bytes => Err(format!("{SUMMARY} has {bytes} bytes, which is no summary of ours")),
+        bytes => Err(Unreadable::TooLarge { bytes }),
     }
 }
 
-fn read(path: &Path) -> Result<Summary, String> {
-    let text = fs::read(path).map_err(|error| format!("{SUMMARY} cannot be read: {error}"))?;
+fn read(path: &Path) -> Result<Summary, Unreadable> {
+    let text = fs::read(path).map_err(|error| Unreadable::Io { error: error.to_string() })?;
     let record: RecordPart = serde_json::from_slice(&text)
-        .map_err(|error| format!("{SUMMARY} is damaged or of another version: {error}"))?;
+        .map_err(|error| Unreadable::Damaged { error: error.to_string() })?;
     let best = record.steps.iter().max_by(|left, right| left.tps.total_cmp(&right.tps));
     Ok(Summary {
         name: record.name,
@@ -223,8 +247,11 @@ mod tests {
         assert_eq!((summary.verdict, summary.steps), ("not_steady", 2));
         assert_eq!((summary.tps, summary.e2e_p99_us), (Some(9.5), Some(8)));
         assert_eq!(summary.cpu_percent, Some(50.5));
-        assert!(list[2].error.as_ref().is_some_and(|error| error.contains("was killed")));
-        assert!(list[3].error.as_ref().is_some_and(|error| error.contains("damaged")));
+        assert_eq!(list[2].error, Some(Unreadable::Missing));
+        let damaged = list[3].error.as_ref().expect("an error");
+        assert!(matches!(damaged, Unreadable::Damaged { .. }), "{damaged:?}");
+        let json = serde_json::to_value(&list[2]).expect("serialises");
+        assert_eq!(json["error"], "no summary.json: it was killed, or is no run");
         // A summary that appears is seen.
         write(folder, "killed", Some(&record("2026-01-04T00:00:00Z", "ok")));
         assert_eq!(runs.list().expect("lists")[0].directory, "killed");
