@@ -1,6 +1,7 @@
-//! Limits of a process's control group (version 2).
+//! The control group of a process: its limits (version 2) and its CPU time (versions 2 and 1).
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use crate::ProcRoot;
 
@@ -47,6 +48,54 @@ fn folder(root: &ProcRoot, pid: u32) -> Option<PathBuf> {
         return None;
     }
     Some(root.sys("fs/cgroup").join(path))
+}
+
+/// CPU time of the control group that holds these processes and no other, in nanoseconds.
+pub(crate) fn cpu_ns_of_only(root: &ProcRoot, pids: &BTreeSet<u32>) -> Option<u64> {
+    let pid = *pids.first()?;
+    let unified = || {
+        let folder = folder(root, pid)?;
+        let text = std::fs::read_to_string(folder.join("cpu.stat")).ok()?;
+        let used_us = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+        let used_us: u64 = used_us.trim().parse().ok()?;
+        holds_only(&folder, pids).then_some(used_us * 1000)
+    };
+    let first_version = || {
+        let folder = accounting_folder(root, pid)?;
+        let text = std::fs::read_to_string(folder.join("cpuacct.usage")).ok()?;
+        let used_ns = text.trim().parse().ok()?;
+        holds_only(&folder, pids).then_some(used_ns)
+    };
+    unified().or_else(first_version)
+}
+
+/// Are all processes of a group among `pids`? A group whose processes cannot be read may hold
+/// others.
+fn holds_only(folder: &Path, pids: &BTreeSet<u32>) -> bool {
+    let Ok(text) = std::fs::read_to_string(folder.join("cgroup.procs")) else { return false };
+    let mut members = text.split_whitespace().peekable();
+    members.peek().is_some()
+        && members.all(|member| member.parse().is_ok_and(|member| pids.contains(&member)))
+        && !has_children(folder)
+}
+
+/// Groups below count in the usage of a group, but not among its processes.
+fn has_children(folder: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return true };
+    entries.flatten().any(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+}
+
+/// The folder of the process's group in the hierarchy that accounts CPU time (version 1).
+fn accounting_folder(root: &ProcRoot, pid: u32) -> Option<PathBuf> {
+    let text = root.text(format!("{pid}/cgroup")).ok()?;
+    let path = text.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|name| name == "cpuacct").then_some(path)
+    })?;
+    if path.split('/').any(|part| part == "..") {
+        return None;
+    }
+    Some(root.sys("fs/cgroup/cpuacct").join(path.trim_start_matches('/')))
 }
 
 /// `cpu.max`: quota and period in microseconds, `max` for none.

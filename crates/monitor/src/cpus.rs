@@ -116,6 +116,11 @@ impl CpuTimes {
         (self.user + self.nice + self.system) * TICK_NS
     }
 
+    /// Interrupt work that is charged to no process, in percent: hard and soft interrupts.
+    pub fn interrupts_percent(&self) -> f64 {
+        self.percent(self.irq + self.softirq)
+    }
+
     /// Steal in percent.
     pub fn steal_percent(&self) -> f64 {
         self.percent(self.steal)

@@ -32,6 +32,8 @@ mod prometheus;
 mod root;
 mod row;
 mod source;
+mod table;
+mod tree;
 mod watch;
 
 pub use agent::{AgentCounts, AgentError, AgentServer, TOKEN_VARIABLE, Token, TokenError};
@@ -51,4 +53,6 @@ pub use source::{
     INTERVAL, MonitorSpec, ProcessSelector, SourceError, SourceSpec, TokenSource, WatchedProcess,
     interval,
 };
+pub use table::{OtherPrograms, ProcessTable};
+pub use tree::ProcessTreeSampler;
 pub use watch::{SourceReport, Watch, WatchError};

@@ -31,6 +31,9 @@ pub struct ProcessSampler {
 pub enum CpuSource {
     /// The sum over the threads' `schedstat`, exact to the nanosecond.
     Schedstat,
+    /// The counter of a control group that holds the processes and nothing else: exact, processes
+    /// that have ended included.
+    ControlGroup,
     /// `PID/stat`, in ticks of 10 ms: the kernel has no `schedstat`, or threads exited between two
     /// samples and only the process total includes their time.
     Stat,

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use tacho_monitor::{
-    CpuSource, HostSampler, MonitorError, ProcRoot, ProcessSampler, resident_bytes,
+    CpuSource, HostSampler, MonitorError, ProcRoot, ProcessSampler, ProcessTreeSampler,
+    resident_bytes,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -187,4 +188,56 @@ fn the_real_proc() {
     assert!(second.rss_bytes > 0 && !second.threads.is_empty() && !second.cores_allowed.is_empty());
     let host = HostSampler::default().sample(0).expect("sample");
     assert!(host.memory_total_bytes > 0 && !host.cores.is_empty());
+}
+
+#[test]
+fn a_broker_of_several_processes_is_sampled_as_one() {
+    let directory = process();
+    let (root, proc) = (directory.path(), ProcRoot::new(directory.path()));
+    write(root, "42/task/42/children", "50 \n");
+    for pid in [50, 51] {
+        write(root, &format!("{pid}/stat"), &stat('S', 0, 0));
+        write(root, &format!("{pid}/status"), STATUS);
+        write(root, &format!("{pid}/task/{pid}/comm"), "worker\n");
+        write(root, &format!("{pid}/task/{pid}/schedstat"), "20000000 0 0\n");
+    }
+    write(root, "50/task/50/children", "51 ");
+    let mut sampler = ProcessTreeSampler::with_root(proc, 42);
+    let first = sampler.sample(0).expect("sample");
+    assert_eq!((first.cpu_ns, first.threads.len()), (190_000_000, 4));
+    assert_eq!(first.rss_bytes, 3 * 8000 * 1024);
+    assert_eq!(sampler.pids().into_iter().collect::<Vec<_>>(), [42, 50, 51]);
+
+    // One ends: its time stays.
+    write(root, "51/task/51/schedstat", "30000000 0 0\n");
+    sampler.sample(SECOND_NS).expect("sample");
+    write(root, "50/task/50/children", "");
+    fs::remove_dir_all(root.join("51")).expect("it ends");
+    let last = sampler.sample(2 * SECOND_NS).expect("sample");
+    assert_eq!((last.cpu_ns, last.threads.len()), (200_000_000, 3));
+}
+
+#[test]
+fn a_control_group_of_the_broker_alone_counts_its_cpu() {
+    let directory = process();
+    let root = directory.path();
+    let group = "sys/fs/cgroup/system.slice/broker.service";
+    write(root, "42/cgroup", "0::/system.slice/broker.service\n");
+    write(root, &format!("{group}/cgroup.procs"), "42\n");
+    write(root, &format!("{group}/cpu.stat"), "usage_usec 7000\nuser_usec 5000\n");
+    let proc = || ProcRoot::new(root).with_sys(root.join("sys"));
+    let sample = ProcessTreeSampler::with_root(proc(), 42).sample(0).expect("sample");
+    assert_eq!((sample.cpu_ns, sample.cpu_source), (7_000_000, CpuSource::ControlGroup));
+
+    // A group that others share says nothing about the broker.
+    write(root, &format!("{group}/cgroup.procs"), "42\n4711\n");
+    let sample = ProcessTreeSampler::with_root(proc(), 42).sample(0).expect("sample");
+    assert_eq!((sample.cpu_ns, sample.cpu_source), (150_000_000, CpuSource::Schedstat));
+
+    // Version 1.
+    write(root, "42/cgroup", "4:cpu,cpuacct:/broker\n1:name=systemd:/x\n");
+    write(root, "sys/fs/cgroup/cpuacct/broker/cgroup.procs", "42\n");
+    write(root, "sys/fs/cgroup/cpuacct/broker/cpuacct.usage", "123456\n");
+    let sample = ProcessTreeSampler::with_root(proc(), 42).sample(0).expect("sample");
+    assert_eq!((sample.cpu_ns, sample.cpu_source), (123_456, CpuSource::ControlGroup));
 }
