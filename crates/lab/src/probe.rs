@@ -1,16 +1,21 @@
 //! Samples of broker and host, taken together.
 
-use tacho_monitor::{CpuSource, HostSample, HostSampler, ProcessSample, ProcessSampler};
+use std::collections::BTreeSet;
 
-use tacho_monitor::now_ns;
+use tacho_monitor::{
+    CpuSource, HostSample, HostSampler, ProcRoot, ProcessSample, ProcessTable, ProcessTreeSampler,
+    now_ns,
+};
 
 /// Samples what can be sampled; what cannot is absent.
 #[derive(Debug)]
 pub(crate) struct Probe {
     host: Option<HostSampler>,
-    broker: Option<(u32, ProcessSampler)>,
+    broker: Option<ProcessTreeSampler>,
     /// Cores that the broker may use, when it is better known than from the process itself.
     broker_cores: Vec<usize>,
+    /// The last reading of all programs.
+    programs: Option<ProcessTable>,
 }
 
 /// Samples of one moment.
@@ -22,6 +27,10 @@ pub(crate) struct Samples {
     pub(crate) host: Option<HostSample>,
     /// The broker process, when it is known.
     pub(crate) broker: Option<ProcessSample>,
+    /// The broker's processes.
+    pub(crate) broker_pids: BTreeSet<u32>,
+    /// All programs, when the broker runs on this machine on known cores.
+    pub(crate) programs: Option<ProcessTable>,
     /// Cores that the broker may use; empty when unknown.
     pub(crate) broker_cores: Vec<usize>,
 }
@@ -43,10 +52,20 @@ pub(crate) struct Usage {
     pub(crate) broker_threads: Option<u64>,
     /// 1 - idle - steal of the broker's cores.
     pub(crate) broker_cores_busy_percent: Option<f64>,
+    /// 1 - idle of the broker's cores.
+    pub(crate) broker_cores_not_idle_percent: Option<f64>,
+    /// Interrupt work of the broker's cores.
+    pub(crate) broker_cores_softirq_percent: Option<f64>,
+    /// What other programs used of the broker's cores, in percent of these.
+    pub(crate) others_on_broker_cores_percent: Option<f64>,
+    /// The program that used most of that.
+    pub(crate) others_on_broker_cores_by: Option<String>,
     /// CPU time of all programs on the host in nanoseconds, interrupts left out.
     pub(crate) host_programs_ns: Option<u64>,
     /// 1 - idle of the host.
     pub(crate) host_cpu_percent: Option<f64>,
+    /// 1 - idle - steal of the host.
+    pub(crate) host_busy_percent: Option<f64>,
     /// Steal of the host.
     pub(crate) host_steal_percent: Option<f64>,
     /// Memory in use on the host at the end.
@@ -59,29 +78,36 @@ impl Probe {
     pub(crate) fn new(broker_pid: Option<u32>, broker_cores: Vec<usize>, same_host: bool) -> Self {
         Self {
             host: same_host.then(HostSampler::default),
-            broker: broker_pid.map(|pid| (pid, ProcessSampler::new(pid))),
+            broker: broker_pid.map(ProcessTreeSampler::new),
             broker_cores,
+            programs: None,
         }
     }
 
     /// From now on the broker is this process.
     pub(crate) fn follow(&mut self, pid: Option<u32>) {
-        if pid != self.broker.as_ref().map(|(known, _)| *known) {
-            self.broker = pid.map(|pid| (pid, ProcessSampler::new(pid)));
+        if pid != self.broker.as_ref().map(ProcessTreeSampler::pid) {
+            self.broker = pid.map(ProcessTreeSampler::new);
         }
     }
 
     /// Samples now.
     pub(crate) fn sample(&mut self) -> Samples {
         // Each is stamped with its own time: reading the files of many threads takes a while.
-        let broker_pid = self.broker.as_ref().map(|(pid, _)| *pid);
-        let broker = self.broker.as_mut().and_then(|(_, broker)| broker.sample(now_ns()).ok());
+        let broker_pid = self.broker.as_ref().map(ProcessTreeSampler::pid);
+        let broker = self.broker.as_mut().and_then(|broker| broker.sample(now_ns()).ok());
+        let broker_pids = self.broker.as_ref().map(ProcessTreeSampler::pids).unwrap_or_default();
         let host = self.host.as_ref().and_then(|host| host.sample(now_ns()).ok());
+        if self.host.is_some() && !self.broker_cores.is_empty() {
+            let table = ProcessTable::read(&ProcRoot::default(), now_ns(), self.programs.as_ref());
+            self.programs = table.ok().flatten();
+        }
         let mut broker_cores = self.broker_cores.clone();
         if let (true, Some(broker)) = (broker_cores.is_empty(), &broker) {
             broker_cores.clone_from(&broker.cores_allowed);
         }
-        Samples { broker_pid, host, broker, broker_cores }
+        let programs = self.programs.clone();
+        Samples { broker_pid, host, broker, broker_pids, programs, broker_cores }
     }
 }
 
@@ -103,15 +129,35 @@ impl Samples {
             usage.broker_threads = Some(now.threads.len() as u64);
         }
         if let (Some(now), Some(before)) = (&self.host, &earlier.host) {
-            usage.host_cpu_percent = Some(now.not_idle_percent_since(before));
-            usage.host_programs_ns = Some(now.cpu_since(before).programs_ns());
-            usage.host_steal_percent = Some(now.cpu_since(before).steal_percent());
+            let times = now.cpu_since(before);
+            usage.host_cpu_percent = Some(times.not_idle_percent());
+            usage.host_busy_percent = Some(times.busy_percent());
+            usage.host_programs_ns = Some(times.programs_ns());
+            usage.host_steal_percent = Some(times.steal_percent());
             if !self.broker_cores.is_empty() && now.cores_add_up_since(before, &self.broker_cores) {
-                usage.broker_cores_busy_percent =
-                    Some(now.busy_percent_since(before, &self.broker_cores));
+                let cores = now.cores_since(before, &self.broker_cores);
+                usage.broker_cores_busy_percent = Some(cores.busy_percent());
+                usage.broker_cores_not_idle_percent = Some(cores.not_idle_percent());
+                usage.broker_cores_softirq_percent = Some(cores.interrupts_percent());
             }
         }
+        self.others_since(earlier, &mut usage);
         usage.host_memory_percent = self.host.as_ref().map(HostSample::memory_percent);
         usage
+    }
+
+    /// What other programs used of the broker's cores. The generator's own threads are no others:
+    /// where they share the broker's cores, the placement says so.
+    fn others_since(&self, earlier: &Self, usage: &mut Usage) {
+        let (Some(now), Some(before)) = (&self.programs, &earlier.programs) else { return };
+        let passed_ns = now.at_ns.saturating_sub(before.at_ns) * self.broker_cores.len() as u64;
+        if passed_ns == 0 {
+            return;
+        }
+        let mut own = now.tree(std::process::id());
+        own.extend(&self.broker_pids);
+        let used = now.used_since(before, &self.broker_cores, &own);
+        usage.others_on_broker_cores_percent = Some(used.cpu_ns as f64 * 100.0 / passed_ns as f64);
+        usage.others_on_broker_cores_by = used.busiest.map(|(name, _)| name);
     }
 }

@@ -15,6 +15,10 @@ pub const SEND_DELAY_P99_US: f64 = 1000.0;
 /// Time stolen by the hypervisor, in percent, from which on figures are not the machine's own.
 pub const STEAL_PERCENT: f64 = 1.0;
 
+/// What other programs may use of the broker's cores, in percent of these: more, and the CPU that
+/// the broker was given is not the CPU that it was measured on.
+pub const OTHERS_ON_BROKER_CORES_PERCENT: f64 = 5.0;
+
 /// CPU of other programs, one core = 100, from which on a reader must know of them.
 pub const OTHERS_PERCENT: f64 = 20.0;
 
@@ -45,6 +49,9 @@ pub fn gates(step: &Step, closed: bool, broker_cores: usize) -> Vec<Gate> {
     if let Some(steal) = step.host_steal_percent {
         gate(Check::Steal, steal, STEAL_PERCENT);
     }
+    if let Some(others) = step.others_on_broker_cores_percent {
+        gate(Check::OtherPrograms, others, OTHERS_ON_BROKER_CORES_PERCENT);
+    }
     gates
 }
 
@@ -69,7 +76,11 @@ pub fn judge_step(step: &Step, rows: &[&SeriesRow]) -> (Verdict, Vec<Cause>) {
     for gate in step.gates.iter().filter(|gate| !gate.passed) {
         let Some(check) = Check::parse(&gate.name) else { continue };
         let (value, limit) = (gate.value, gate.limit);
-        found.push((Verdict::GeneratorBound, Cause::GeneratorCheck { check, value, limit }));
+        let verdict = match check.is_disturbance() {
+            true => Verdict::Disturbed,
+            false => Verdict::GeneratorBound,
+        };
+        found.push((verdict, Cause::GeneratorCheck { check, value, limit }));
     }
     // A broker that is killed carries nothing for a while, and clients that an action concerns
     // neither send nor receive all.
@@ -198,9 +209,11 @@ pub fn threshold_cause(result: &ThresholdResult) -> Cause {
 /// The verdict that counts when several apply. A run cut short says little; a broken contract is
 /// real whatever the generator did; the generator's health comes before all figures.
 pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
-    const ORDER: [Verdict; 8] = [
+    const ORDER: [Verdict; 9] = [
         Verdict::Aborted,
         Verdict::QosViolation,
+        // A disturbance may be why the generator was late: it is named first, and passes.
+        Verdict::Disturbed,
         Verdict::GeneratorBound,
         Verdict::NetworkBound,
         Verdict::NotSustained,

@@ -122,9 +122,9 @@ pub struct Capacity {
     pub objectives: Vec<String>,
     /// Whose CPU `cpu` is.
     pub whose_cpu: String,
-    /// The highest value that passed.
+    /// Lower end of the 95 % interval: the highest value that passes, for sure.
     pub highest_pass: Option<f64>,
-    /// The lowest value above it at which the broker failed.
+    /// Upper end of the 95 % interval: the lowest value at which the broker fails, for sure.
     pub lowest_fail: Option<f64>,
     /// The lowest value above it that the generator could not carry; then the upper bound is the
     /// generator's, not the broker's.
@@ -135,6 +135,8 @@ pub struct Capacity {
     pub confirmed: u32,
     /// How many were asked for.
     pub confirm: u32,
+    /// Trials in which the machine was disturbed, and which were made again.
+    pub disturbed: u32,
     /// How near the two bounds had to come, as a share of the value.
     pub precision: f64,
     /// Why the search ended, a sentence.
@@ -173,6 +175,8 @@ pub enum TrialOutcome {
     Fail,
     /// The generator was the bottleneck: the trial says nothing about the broker.
     GeneratorBound,
+    /// The machine was disturbed: the trial says nothing, and is made again.
+    Disturbed,
 }
 
 /// Something that a reader should know about the figures, and what to do about it.
@@ -231,6 +235,8 @@ pub struct StepTarget {
     pub broker_rss_bytes: Option<u64>,
     /// 1 - idle of its host.
     pub host_cpu_percent: Option<f64>,
+    /// 1 - idle - steal of its host.
+    pub host_busy_percent: Option<f64>,
     /// Memory in use on its host.
     pub host_memory_percent: Option<f64>,
 }

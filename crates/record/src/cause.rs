@@ -156,6 +156,13 @@ pub enum Cause {
         /// What is lacking.
         needs: String,
     },
+    /// The machine was disturbed in so many trials that the search has no result.
+    SearchDisturbed {
+        /// Trials in all.
+        trials: u64,
+        /// Of these, trials that were disturbed.
+        disturbed: u64,
+    },
     /// The generator ends a search.
     GeneratorEndsSearch,
     /// The generator was the bottleneck in all trials.

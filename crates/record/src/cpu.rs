@@ -4,13 +4,19 @@ use crate::step::Step;
 use crate::target::Placement;
 
 /// Whose CPU it is.
+///
+/// One definition holds for all rows of a result: it follows from where the broker is, never from
+/// how busy something was in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhoseCpu {
-    /// 1 - idle of the broker's host, which the generator does not share.
+    /// 1 - idle - steal of the broker's host, which the generator does not share.
     Host,
-    /// 1 - idle - steal of the cores that the broker was given on a shared machine.
+    /// 1 - idle - steal of the cores that the broker was given on a shared machine: in records of
+    /// earlier versions only. The kernel counts a core's states by ticks, and in virtual machines
+    /// 37 % exact were seen as 19 %.
     BrokerCores,
-    /// CPU of the broker process, divided by the cores that it may use.
+    /// User and system time of the broker's processes over elapsed time, divided by the cores that
+    /// they may use. Time that the hypervisor took is not taken off the elapsed time.
     BrokerProcess,
 }
 
@@ -27,30 +33,15 @@ impl WhoseCpu {
     /// In a sentence.
     pub const fn explained(self) -> &'static str {
         match self {
-            Self::Host => "1 - idle of the broker's host",
+            Self::Host => "1 - idle - steal of the broker's host",
             Self::BrokerCores => "1 - idle - steal of the broker's cores",
-            Self::BrokerProcess => "the broker process, in percent of the cores it may use",
+            Self::BrokerProcess => "the broker's processes, in percent of the cores they may use",
         }
     }
 
-    /// The CPU that counts, of what is known: of the host when the broker has one of its own, of
-    /// its cores when it was pinned on a shared machine, of the process otherwise.
-    ///
-    /// Cores cannot be less busy than the broker on them. Where the kernel says so all the same
-    /// (it counts a core's states by ticks, and in virtual machines 37 % exact were seen as 19 %),
-    /// the process is what counts.
-    pub fn settle(
-        host: Option<f64>,
-        cores: Option<f64>,
-        process: Option<f64>,
-    ) -> Option<(Self, f64)> {
-        match (host, cores, process) {
-            (Some(host), ..) => Some((Self::Host, host)),
-            (None, Some(cores), process) if process.is_none_or(|process| process <= cores) => {
-                Some((Self::BrokerCores, cores))
-            }
-            (None, _, process) => process.map(|process| (Self::BrokerProcess, process)),
-        }
+    /// The definition for a broker that shares the generator's machine, or that does not.
+    pub const fn of_broker(one_machine: bool) -> Self {
+        if one_machine { Self::BrokerProcess } else { Self::Host }
     }
 
     /// CPU of a process, one core = 100, in percent of `cores`; `None` if these are unknown.
@@ -71,13 +62,12 @@ impl Step {
     /// Fills in [`Step::cpu_percent`]; `broker_cores` is how many cores the broker may use.
     pub fn settle_cpu(&mut self, placement: &Placement, broker_cores: Option<usize>) {
         self.broker_cores_used = broker_cores.map(|cores| cores as u64);
-        let found = WhoseCpu::settle(
-            self.host_cpu_percent.filter(|_| !placement.one_machine),
-            self.broker_cores_busy_percent.filter(|_| !placement.broker_cores.is_empty()),
-            WhoseCpu::share(self.broker_cpu_percent, broker_cores),
-        );
-        self.cpu_percent = found.map(|(_, cpu)| cpu);
-        self.whose_cpu = found.map(|(whose, _)| whose.name().to_owned());
+        let whose = WhoseCpu::of_broker(placement.one_machine);
+        self.cpu_percent = match whose {
+            WhoseCpu::Host => self.host_busy_percent,
+            _ => WhoseCpu::share(self.broker_cpu_percent, broker_cores),
+        };
+        self.whose_cpu = self.cpu_percent.map(|_| whose.name().to_owned());
     }
 
     /// With several brokers the busier one's CPU is the step's.
@@ -94,41 +84,42 @@ impl Step {
 mod tests {
     use super::*;
 
-    fn settled(one_machine: bool, pinned: bool, cores: Option<usize>) -> (Option<f64>, String) {
+    fn settled(one_machine: bool, cores: Option<usize>) -> (Option<f64>, String) {
         let mut step = Step {
-            host_cpu_percent: Some(40.0),
+            host_cpu_percent: Some(45.0),
+            host_busy_percent: Some(40.0),
             broker_cores_busy_percent: Some(95.0),
             broker_cpu_percent: Some(90.0),
             ..Step::default()
         };
-        let broker_cores = if pinned { vec![0] } else { vec![] };
-        let placement = Placement { one_machine, broker_cores, ..Placement::default() };
-        step.settle_cpu(&placement, cores);
+        step.settle_cpu(&Placement { one_machine, ..Placement::default() }, cores);
         (step.cpu_percent, step.whose_cpu.unwrap_or_default())
     }
 
     #[test]
-    fn cores_are_at_least_as_busy_as_the_broker_on_them() {
-        let mut step = Step {
-            broker_cores_busy_percent: Some(18.5),
-            broker_cpu_percent: Some(37.2),
-            ..Step::default()
-        };
-        let placement =
-            Placement { one_machine: true, broker_cores: vec![0], ..Placement::default() };
-        step.settle_cpu(&placement, Some(1));
-        assert_eq!(
-            (step.cpu_percent, step.whose_cpu.as_deref()),
-            (Some(37.2), Some("broker process"))
-        );
+    fn where_the_broker_is_decides_and_not_how_busy_its_cores_are() {
+        for busy in [None, Some(18.5), Some(100.0)] {
+            let mut step = Step {
+                broker_cores_busy_percent: busy,
+                broker_cpu_percent: Some(37.2),
+                ..Step::default()
+            };
+            let placement =
+                Placement { one_machine: true, broker_cores: vec![0], ..Placement::default() };
+            step.settle_cpu(&placement, Some(1));
+            assert_eq!(
+                (step.cpu_percent, step.whose_cpu.as_deref()),
+                (Some(37.2), Some("broker process"))
+            );
+        }
     }
 
     #[test]
-    fn the_owner_of_the_figure_follows_from_host_and_pinning() {
-        assert_eq!(settled(false, false, None), (Some(40.0), "host".to_owned()));
-        assert_eq!(settled(true, true, Some(1)), (Some(95.0), "broker cores".to_owned()));
-        assert_eq!(settled(true, false, Some(2)), (Some(45.0), "broker process".to_owned()));
-        assert_eq!(settled(true, false, None), (None, String::new()));
+    fn whose_it_is() {
+        assert_eq!(settled(false, None), (Some(40.0), "host".to_owned()));
+        assert_eq!(settled(true, Some(1)), (Some(90.0), "broker process".to_owned()));
+        assert_eq!(settled(true, Some(2)), (Some(45.0), "broker process".to_owned()));
+        assert_eq!(settled(true, None), (None, String::new()));
         for whose in [WhoseCpu::Host, WhoseCpu::BrokerCores, WhoseCpu::BrokerProcess] {
             assert_eq!(WhoseCpu::parse(whose.name()), Some(whose));
         }

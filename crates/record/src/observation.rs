@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::direction::Direction;
+use crate::verdict::Verdict;
 
 /// What was found, with its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -147,6 +148,20 @@ pub enum Observation {
         monitor: String,
         /// How many.
         rows: u64,
+    },
+    /// Other programs ran on the broker's cores.
+    OthersOnBrokerCores {
+        /// Percent of these cores.
+        percent: f64,
+        /// The program that used most; empty when unknown.
+        program: String,
+    },
+    /// A row says nothing about the broker and was measured again.
+    Repeated {
+        /// Its label.
+        label: String,
+        /// Its verdict.
+        verdict: Verdict,
     },
     /// A ladder ended where it was asked to.
     LadderStopped {

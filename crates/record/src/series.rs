@@ -51,8 +51,14 @@ pub struct SeriesRow {
     pub generator_cpu_percent: f64,
     /// 1 - idle of the host.
     pub host_cpu_percent: Option<f64>,
+    /// 1 - idle - steal of the host.
+    #[serde(default)]
+    pub host_busy_percent: Option<f64>,
     /// Time that the hypervisor gave to others.
     pub host_steal_percent: Option<f64>,
+    /// What other programs used of the broker's cores, in percent of these.
+    #[serde(default)]
+    pub others_on_broker_cores_percent: Option<f64>,
     /// Memory in use on the host.
     pub host_memory_percent: Option<f64>,
     /// Connects that ended in CONNACK, per second.

@@ -137,11 +137,12 @@ pub struct Step {
     pub received_min: Option<u64>,
     /// Deliveries to the receiver that got most.
     pub received_max: Option<u64>,
-    /// The CPU that objectives are about, in percent of what the broker may use: of its host
-    /// (1 - idle) when it has one of its own, of its cores otherwise.
+    /// The CPU that objectives are about, in percent of what the broker may use: 1 - idle - steal
+    /// of its host when it has one of its own, else of its processes in percent of the cores that
+    /// they may use.
     #[serde(default)]
     pub cpu_percent: Option<f64>,
-    /// Whose CPU that is: `host`, `broker cores` or `broker process`.
+    /// Whose CPU that is: `host` or `broker process` (`broker cores` in earlier records).
     #[serde(default)]
     pub whose_cpu: Option<String>,
     /// How many cores the broker may use.
@@ -155,12 +156,28 @@ pub struct Step {
     pub broker_cpu_source: Option<String>,
     /// 1 - idle - steal of the cores that the broker may use, in percent of these cores.
     pub broker_cores_busy_percent: Option<f64>,
+    /// 1 - idle of the cores that the broker may use, in percent of these cores: steal counts as
+    /// busy, as in published reports.
+    #[serde(default)]
+    pub broker_cores_not_idle_percent: Option<f64>,
+    /// Interrupt work of these cores that the kernel charges to no process, in percent of them.
+    #[serde(default)]
+    pub broker_cores_softirq_percent: Option<f64>,
+    /// What other programs used of these cores, in percent of them.
+    #[serde(default)]
+    pub others_on_broker_cores_percent: Option<f64>,
+    /// The program that used most of that.
+    #[serde(default)]
+    pub others_on_broker_cores_by: Option<String>,
     /// Resident memory of the broker at the end of the window, in bytes.
     pub broker_rss_bytes: Option<u64>,
     /// Threads of the broker at the end of the window.
     pub broker_threads: Option<u64>,
-    /// 1 - idle of the host, in percent.
+    /// 1 - idle of the host, in percent: steal counts as busy, as in published reports.
     pub host_cpu_percent: Option<f64>,
+    /// 1 - idle - steal of the host, in percent.
+    #[serde(default)]
+    pub host_busy_percent: Option<f64>,
     /// Time that the hypervisor gave to others, in percent.
     pub host_steal_percent: Option<f64>,
     /// CPU of programs other than broker and generator on the broker's host, when the generator

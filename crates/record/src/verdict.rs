@@ -11,6 +11,9 @@ pub enum Verdict {
     Ok,
     /// The generator may have been the bottleneck: the figures say nothing about the broker.
     GeneratorBound,
+    /// The hypervisor or other programs took so much of the machine that the figures say nothing
+    /// about the broker.
+    Disturbed,
     /// The network was the bottleneck: the figures say nothing about the broker.
     NetworkBound,
     /// Less than 99 % of the offered load was carried, or clients failed.
@@ -31,6 +34,7 @@ impl Verdict {
         match self {
             Self::Ok => "ok",
             Self::GeneratorBound => "generator_bound",
+            Self::Disturbed => "disturbed",
             Self::NetworkBound => "network_bound",
             Self::NotSustained => "not_sustained",
             Self::NotSteady => "not_steady",
@@ -42,6 +46,6 @@ impl Verdict {
 
     /// Whether figures with this verdict say something about the broker.
     pub const fn counts(self) -> bool {
-        !matches!(self, Self::GeneratorBound | Self::NetworkBound | Self::Aborted)
+        !matches!(self, Self::GeneratorBound | Self::Disturbed | Self::NetworkBound | Self::Aborted)
     }
 }

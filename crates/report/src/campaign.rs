@@ -115,6 +115,7 @@ fn trials(out: &mut String, capacity: &Capacity, record: &RunRecord) {
             TrialOutcome::Pass => "pass",
             TrialOutcome::Fail => "fail",
             TrialOutcome::GeneratorBound => "generator bound",
+            TrialOutcome::Disturbed => "disturbed",
         };
         match trial.step.and_then(|index| record.steps.get(index)) {
             Some(step) => {

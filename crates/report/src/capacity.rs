@@ -43,6 +43,7 @@ pub(super) fn chart(lang: Lang, capacity: &Capacity) -> Chart {
         of(lang.met_all_objectives(), 3, Marker::Dot, TrialOutcome::Pass),
         of(lang.missed_one(), 2, Marker::Cross, TrialOutcome::Fail),
         of(lang.generator_bound(), 6, Marker::Hollow, TrialOutcome::GeneratorBound),
+        of(lang.disturbed(), 7, Marker::Hollow, TrialOutcome::Disturbed),
     ];
     lines.retain(|line| !line.is_empty());
     let y = from_zero(&lang.variable(&capacity.variable), Unit::Number, &lines);
@@ -88,11 +89,12 @@ pub(super) fn table(lang: Lang, record: &RunRecord, capacity: &Capacity) -> Grid
             TrialOutcome::Pass => lang.pass(),
             TrialOutcome::Fail => lang.fail(),
             TrialOutcome::GeneratorBound => lang.generator_bound(),
+            TrialOutcome::Disturbed => lang.disturbed(),
         };
         let reasons = lang.reasons(&trial.reasons, &trial.causes);
         let number = (index + 1).to_string();
         grid.row(
-            trial.outcome == TrialOutcome::GeneratorBound,
+            matches!(trial.outcome, TrialOutcome::GeneratorBound | TrialOutcome::Disturbed),
             vec![
                 Cell::link(&number, &step.map_or_else(String::new, report_of)),
                 Cell::text(lang.told(&trial.purpose)),

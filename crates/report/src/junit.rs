@@ -108,9 +108,11 @@ fn status_of(verdict: Verdict, reasons: &[String]) -> TestCaseStatus {
         Verdict::NotSustained | Verdict::QosViolation | Verdict::ThresholdFailed => {
             NonSuccessKind::Failure
         }
-        Verdict::GeneratorBound | Verdict::NetworkBound | Verdict::NotSteady | Verdict::Aborted => {
-            NonSuccessKind::Error
-        }
+        Verdict::GeneratorBound
+        | Verdict::Disturbed
+        | Verdict::NetworkBound
+        | Verdict::NotSteady
+        | Verdict::Aborted => NonSuccessKind::Error,
     };
     failed(kind, verdict.name(), &reasons.join("\n"))
 }

@@ -63,6 +63,7 @@ fn trials(out: &mut String, record: &RunRecord, capacity: &Capacity) {
             TrialOutcome::Pass => "pass",
             TrialOutcome::Fail => "fail",
             TrialOutcome::GeneratorBound => "generator bound",
+            TrialOutcome::Disturbed => "disturbed",
         };
         let label = format!("{} {}, {} s", trial.purpose, shown(trial.value), shown(trial.hold_s));
         let _ = writeln!(out, "| {label} | {} | {outcome} |", cells(step));

@@ -13,6 +13,7 @@ pub(super) const fn verdict_words(lang: Lang, verdict: Verdict) -> &'static str 
     match verdict {
         Verdict::Ok => lang.ok(),
         Verdict::GeneratorBound => lang.invalid_generator_bound(),
+        Verdict::Disturbed => lang.invalid_disturbed(),
         Verdict::NetworkBound => lang.invalid_network_bound(),
         Verdict::NotSustained => lang.not_sustained(),
         Verdict::NotSteady => lang.not_steady(),

@@ -127,15 +127,24 @@ fn broker(lang: Lang, step: &Step) -> Table {
     let unknown = || lang.not_observed().to_owned();
     let per_message =
         step.broker_cpu_us_per_message.map_or_else(unknown, |us| format!("{us:.2} µs"));
+    let others = lang.percent_or(step.others_on_broker_cores_percent);
+    let others = match &step.others_on_broker_cores_by {
+        Some(program) => format!("{others} ({program})"),
+        None => others,
+    };
     Table {
         title: lang.broker_table(),
         rows: vec![
             row(lang.cpu_of_cores(), lang.percent_or(step.broker_cpu_percent)),
             row(lang.cpu_per_message_in_out(), per_message),
             row(lang.its_cores_busy(), lang.percent_or(step.broker_cores_busy_percent)),
+            row(lang.cores_not_idle(), lang.percent_or(step.broker_cores_not_idle_percent)),
+            row(lang.cores_interrupts(), lang.percent_or(step.broker_cores_softirq_percent)),
+            row(lang.others_on_broker_cores(), others),
             row(lang.memory_rss(), step.broker_rss_bytes.map_or_else(unknown, format::bytes)),
             row(lang.threads(), step.broker_threads.map_or_else(unknown, thousands)),
             row(lang.host_cpu_1_idle(), lang.percent_or(step.host_cpu_percent)),
+            row(lang.host_cpu_busy(), lang.percent_or(step.host_busy_percent)),
             row(lang.host_memory(), lang.percent_or(step.host_memory_percent)),
         ],
     }

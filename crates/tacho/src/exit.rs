@@ -33,7 +33,8 @@ Exit codes:
   105  stopped by a signal or by the live page; the report covers the run up to then
   110  QoS contract broken: lost, duplicated, reordered or damaged messages (qos_violation)
   111  invalid run: the generator was the bottleneck (generator_bound) or the network
-       (network_bound), or the load was not steady in the measured window (not_steady)
+       (network_bound), the hypervisor or other programs disturbed it (disturbed), or the load
+       was not steady in the measured window (not_steady)
   112  the broker could not be reached, went away, or did not deliver the readiness probe";
 
 /// The table for commands that make many runs.
@@ -106,7 +107,10 @@ pub(crate) fn code_of(verdict: Verdict, ending: &Ending) -> u8 {
             Verdict::ThresholdFailed | Verdict::NotSustained => THRESHOLD,
             Verdict::Aborted => UNEXPECTED,
             Verdict::QosViolation => QOS_VIOLATION,
-            Verdict::GeneratorBound | Verdict::NetworkBound | Verdict::NotSteady => INVALID_RUN,
+            Verdict::GeneratorBound
+            | Verdict::Disturbed
+            | Verdict::NetworkBound
+            | Verdict::NotSteady => INVALID_RUN,
         },
     }
 }

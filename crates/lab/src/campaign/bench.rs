@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tacho_record::{RunDirectory, Step, TrialOutcome};
+use tacho_record::{RunDirectory, Step, TrialOutcome, Verdict};
 use tacho_scenario::Scenario;
 use tacho_scenario::threshold::Threshold;
 
@@ -96,6 +96,11 @@ pub enum CampaignNews<'a> {
         title: &'a str,
         /// Why.
         reason: &'a str,
+    },
+    /// A row says nothing about the broker and is measured again.
+    Repeated {
+        /// Its verdict.
+        verdict: Verdict,
     },
     /// A ladder ends at this condition.
     LadderStopped {

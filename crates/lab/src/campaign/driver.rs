@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tacho_record::{Capacity, Cause, RunData, RunDirectory, RunKind, Verdict};
+use tacho_record::{
+    Capacity, Cause, Check, Gate, Observation, RunData, RunDirectory, RunKind, RunRecord, Severity,
+    Verdict,
+};
 use tacho_scenario::Scenario;
 
 use super::bench::{Bench, CampaignNews, Performance};
@@ -45,7 +48,7 @@ pub struct CampaignAbout<'a> {
 }
 
 /// A run to make.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Step {
     /// What to run.
     pub scenario: Scenario,
@@ -133,6 +136,36 @@ impl<'b> Driver<'b> {
     /// Shows news of the campaign.
     pub(crate) fn tell(&self, news: CampaignNews<'_>) {
         self.bench.tell(news);
+    }
+
+    /// Makes one run, and makes it again where the machine was disturbed: twice, or once where
+    /// only the generator was late. Only the last one counts.
+    ///
+    /// # Errors
+    /// As for [`Driver::run`].
+    pub(crate) fn run_until_valid(&mut self, step: Step) -> Result<Option<MadeRun>, CampaignError> {
+        let (label, counts) = (step.place.label.clone(), step.place.counts);
+        let mut times = 0;
+        loop {
+            let mut attempt = step.clone();
+            attempt.place.counts = false;
+            if times > 0 {
+                attempt.place.label = format!("{label} (repeat {times})");
+            }
+            let Some(made) = self.run(attempt)? else { return Ok(None) };
+            let record = &made.outcome.data.record;
+            if times >= repeats_max(record) || self.is_over() {
+                if counts {
+                    self.campaign.count(&label, record);
+                }
+                return Ok(Some(made));
+            }
+            times += 1;
+            let (label, verdict) = (label.clone(), record.verdict);
+            self.tell(CampaignNews::Repeated { verdict });
+            let repeated = Observation::Repeated { label, verdict };
+            self.campaign.remark("repeated", Severity::Info, repeated);
+        }
     }
 
     /// Makes one run. `None` when it could not begin since the broker is gone or the process is to
@@ -308,4 +341,17 @@ fn file_name(label: &str) -> String {
     let name: String = label.chars().map(|c| if is_usable(c) { c } else { '-' }).collect();
     let name: String = name.trim_matches(['.', '-']).chars().take(60).collect();
     if name.is_empty() { "step".to_owned() } else { name }
+}
+
+/// How often a run is made again that ended like this.
+fn repeats_max(record: &RunRecord) -> u32 {
+    let is_busy = |gate: &Gate| !gate.passed && gate.name == Check::ThreadBusy.name();
+    match record.verdict {
+        Verdict::Disturbed => 2,
+        // A generator at its limit is at its limit the next time, too.
+        Verdict::GeneratorBound => {
+            u32::from(!record.steps.iter().flat_map(|step| &step.gates).any(is_busy))
+        }
+        _ => 0,
+    }
 }

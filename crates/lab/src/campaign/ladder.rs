@@ -122,7 +122,7 @@ impl LadderRequest {
             };
             let title = format!("step {} of {}: {label}", index + 1, self.rungs.len());
             let step = Step { scenario: scenario.clone(), place, title };
-            let Some(made) = driver.run(step)? else { break };
+            let Some(made) = driver.run_until_valid(step)? else { break };
             driver.blame(&made.outcome);
             if let Some(condition) = self.stops(driver.campaign.steps(), made.position) {
                 driver.tell(CampaignNews::LadderStopped { condition });

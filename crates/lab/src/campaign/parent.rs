@@ -312,7 +312,7 @@ fn seconds(step: &Step, rows: &[SeriesRow]) -> Vec<(f64, f64)> {
         _ => 1.0,
     };
     let cpu = |row: &SeriesRow| match whose? {
-        WhoseCpu::Host => row.host_cpu_percent,
+        WhoseCpu::Host => row.host_busy_percent,
         WhoseCpu::BrokerCores => row.broker_cores_busy_percent,
         WhoseCpu::BrokerProcess => row.broker_cpu_percent.map(|cpu| cpu * per_core),
     };

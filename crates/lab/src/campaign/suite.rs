@@ -78,7 +78,9 @@ impl SuiteRow<'_> {
             }
         };
         let place = self.place(index);
-        let Some(made) = driver.run(Step { scenario, place, title })? else { return Ok(None) };
+        let Some(made) = driver.run_until_valid(Step { scenario, place, title })? else {
+            return Ok(None);
+        };
         driver.blame(&made.outcome);
         Ok(made.position)
     }

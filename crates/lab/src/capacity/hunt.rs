@@ -239,6 +239,7 @@ impl Hunt<'_, '_> {
             Some(SearchEnd::Found) => "the bounds are as near as asked",
             Some(SearchEnd::Ceiling) => "the highest value to try passes",
             Some(SearchEnd::NothingPasses) => "nothing passes, down to the lowest value",
+            Some(SearchEnd::Disturbed) => "the machine was disturbed in too many trials",
             Some(SearchEnd::GaveUp) => "outcomes contradict each other, the search gave up",
         };
         let (request, pass) = (self.request, search.highest_pass());
@@ -253,6 +254,7 @@ impl Hunt<'_, '_> {
             lowest_generator_bound: search.lowest_generator_bound(),
             confirmed: search.confirmed(),
             confirm: request.plan.confirm,
+            disturbed: search.disturbed() as u32,
             precision: request.plan.precision,
             ending: sentence.to_owned(),
             trials: self.trials,
@@ -274,6 +276,10 @@ impl Hunt<'_, '_> {
                 Some((Verdict::GeneratorBound, Cause::GeneratorBoundEverywhere))
             }
             SearchEnd::NothingPasses => Some((Verdict::ThresholdFailed, Cause::NoLoadPasses)),
+            SearchEnd::Disturbed => {
+                let (trials, disturbed) = (search.trials() as u64, search.disturbed() as u64);
+                Some((Verdict::Disturbed, Cause::SearchDisturbed { trials, disturbed }))
+            }
             SearchEnd::GaveUp => {
                 let trials = search.trials() as u64;
                 Some((Verdict::NotSteady, Cause::Contradictions { trials }))

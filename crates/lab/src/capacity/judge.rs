@@ -34,11 +34,14 @@ pub fn judge(record: &RunRecord, objectives: &[Threshold]) -> Judgement {
     if violations > 0 {
         return fail(vec![Cause::QosBreaches { count: violations }]);
     }
+    let causes = || record.causes.clone();
     let verdicts = || record.steps.iter().map(|step| step.verdict).chain([record.verdict]);
     let not_the_brokers = [Verdict::GeneratorBound, Verdict::NetworkBound];
+    if verdicts().any(|verdict| verdict == Verdict::Disturbed) {
+        return Judgement { outcome: TrialOutcome::Disturbed, causes: causes() };
+    }
     if verdicts().any(|verdict| not_the_brokers.contains(&verdict)) {
-        let causes = record.causes.clone();
-        return Judgement { outcome: TrialOutcome::GeneratorBound, causes };
+        return Judgement { outcome: TrialOutcome::GeneratorBound, causes: causes() };
     }
     if record.steps.is_empty() || record.verdict == Verdict::Aborted {
         return fail(match record.causes.is_empty() {

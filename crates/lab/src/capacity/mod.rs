@@ -6,6 +6,7 @@
 //! highest pass several times at full length. The result is an interval. [`run_search`] performs
 //! the trials.
 
+mod evidence;
 mod hunt;
 mod judge;
 mod search;

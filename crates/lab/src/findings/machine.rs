@@ -1,11 +1,9 @@
 //! The machines that broker and generator run on.
 
 use super::{Evidence, Found};
-use crate::verdict::{OTHERS_PERCENT, STEAL_PERCENT};
-use tacho_record::{Observation, Severity, WhoseCpu};
+use crate::verdict::{OTHERS_ON_BROKER_CORES_PERCENT, OTHERS_PERCENT, STEAL_PERCENT};
+use tacho_record::{Observation, Severity};
 
-/// Points by which the broker's cores may be busier than the broker itself.
-const FOREIGN_PERCENT: f64 = 25.0;
 /// Gini coefficient from which on a shared subscription is not fair.
 const UNFAIR_GINI: f64 = 0.2;
 /// Messages per member that are needed to judge fairness.
@@ -30,18 +28,14 @@ pub(super) fn other_programs(evidence: &Evidence<'_>) -> Found {
     Some(("other_programs", Severity::Warning, observation))
 }
 
-/// The broker's cores are much busier than the broker: the CPU figure is not its own.
-pub(super) fn foreign_load_on_broker_cores(evidence: &Evidence<'_>) -> Found {
+/// Other programs ran on the broker's cores.
+pub(super) fn others_on_broker_cores(evidence: &Evidence<'_>) -> Found {
     let step = evidence.step;
-    if step.whose_cpu.as_deref() != Some(WhoseCpu::BrokerCores.name()) {
-        return None;
-    }
-    let own = step.broker_cpu_percent? / step.broker_cores_used.filter(|cores| *cores > 0)? as f64;
-    let busy = step.cpu_percent?;
-    if busy - own < FOREIGN_PERCENT {
-        return None;
-    }
-    let observation = Observation::ForeignLoad { busy_percent: busy, broker_percent: own };
+    let percent = step
+        .others_on_broker_cores_percent
+        .filter(|percent| *percent >= OTHERS_ON_BROKER_CORES_PERCENT)?;
+    let program = step.others_on_broker_cores_by.clone().unwrap_or_default();
+    let observation = Observation::OthersOnBrokerCores { percent, program };
     Some(("broker_cores_shared", Severity::Warning, observation))
 }
 

@@ -42,7 +42,7 @@ pub fn of_step(evidence: &Evidence<'_>, position: usize) -> Vec<Finding> {
         latency::clock_error,
         machine::steal,
         machine::other_programs,
-        machine::foreign_load_on_broker_cores,
+        machine::others_on_broker_cores,
         machine::unfair_groups,
     ];
     detectors
@@ -257,15 +257,9 @@ mod tests {
         assert_eq!(codes(&with_host(&[("cpu_steal_percent", None, 2.0)])), ["steal"]);
         let step = Step { other_cpu_percent: Some(50.0), ..quiet() };
         assert_eq!(codes(&step), ["other_programs"]);
-        let cores = |process| Step {
-            whose_cpu: Some("broker cores".to_owned()),
-            cpu_percent: Some(90.0),
-            broker_cpu_percent: Some(process),
-            broker_cores_used: Some(2),
-            ..quiet()
-        };
-        assert!(codes(&cores(170.0)).is_empty());
-        assert_eq!(codes(&cores(60.0)), ["broker_cores_shared"]);
+        let cores = |percent| Step { others_on_broker_cores_percent: Some(percent), ..quiet() };
+        assert!(codes(&cores(4.9)).is_empty());
+        assert_eq!(codes(&cores(5.0)), ["broker_cores_shared"]);
     }
 
     #[test]

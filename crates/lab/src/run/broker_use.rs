@@ -72,6 +72,7 @@ fn complete(
     if let Some(host) = hosts.iter().find(own) {
         let mean = |metric: &str| host.get(metric).map(|used| round(used.mean, 2));
         target.host_cpu_percent = mean("cpu_not_idle_percent");
+        target.host_busy_percent = mean("cpu_busy_percent");
         target.host_memory_percent = mean("memory_used_percent");
     }
     let spent = |row: &ResourceRow| {
@@ -106,20 +107,19 @@ pub(super) fn spent_by(row: &HostRow, name: &str) -> Option<(f64, Option<u64>)> 
 
 /// The CPU that objectives are about, as for a step with one broker.
 fn settle(target: &mut StepTarget, place: &BrokerPlace, rows: &[&ResourceRow]) {
-    let found = match place.is_local {
-        false => WhoseCpu::settle(target.host_cpu_percent, None, None),
-        true => {
+    let whose = WhoseCpu::of_broker(place.is_local);
+    target.cpu_percent = match whose {
+        WhoseCpu::Host => target.host_busy_percent,
+        _ => {
             let local = rows.iter().find(|row| row.host.source == "local");
             let cores = match place.cores.len() {
                 0 => local.map(|row| row.host.cores.len()),
                 pinned => Some(pinned),
             };
-            let process = WhoseCpu::share(target.broker_cpu_percent, cores);
-            WhoseCpu::settle(None, target.broker_cores_busy_percent, process)
+            WhoseCpu::share(target.broker_cpu_percent, cores)
         }
     };
-    target.cpu_percent = found.map(|(_, cpu)| cpu);
-    target.whose_cpu = found.map(|(whose, _)| whose.name().to_owned());
+    target.whose_cpu = target.cpu_percent.map(|_| whose.name().to_owned());
 }
 
 /// 1 - idle - steal of some cores, in percent of them; `None` when one is missing.
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!((one.broker_cpu_percent, one.broker_rss_bytes), (Some(20.0), Some(100)));
         assert_eq!((two.broker_cpu_percent, two.broker_rss_bytes), (Some(40.0), Some(230)));
         assert_eq!((one.cpu_percent, two.cpu_percent), (Some(20.0), Some(40.0)));
-        assert_eq!(two.whose_cpu.as_deref(), Some("broker cores"));
+        assert_eq!(two.whose_cpu.as_deref(), Some("broker process"));
         assert_eq!(step.broker_cpu_percent, Some(40.0));
         assert_eq!(step.broker_cores_busy_percent, Some(40.0));
         assert_eq!(step.broker_rss_bytes, Some(230));
@@ -269,7 +269,7 @@ mod tests {
             (Some(60.0), Some("broker process"))
         );
         for (target, cpu) in step.targets.iter_mut().zip([30.0, 70.0]) {
-            target.host_cpu_percent = Some(cpu);
+            target.host_busy_percent = Some(cpu);
         }
         let places = [place("node1", &[], false), place("node2", &[], false)];
         complete_targets(&mut step, &places, &[]);

@@ -123,6 +123,7 @@ impl Hosts {
         let used = HostUse::of_rows(&recent, f64::MIN, f64::MAX);
         if let (None, Some(host)) = (row.host_cpu_percent, busiest(&used)) {
             row.host_cpu_percent = mean(host, "cpu_not_idle_percent");
+            row.host_busy_percent = mean(host, "cpu_busy_percent");
             row.host_steal_percent = mean(host, "cpu_steal_percent");
             row.host_memory_percent = mean(host, "memory_used_percent");
         }
@@ -157,6 +158,7 @@ impl Hosts {
             && let Some(host) = busiest(&step.hosts)
         {
             step.host_cpu_percent = mean(host, "cpu_not_idle_percent");
+            step.host_busy_percent = mean(host, "cpu_busy_percent");
             step.host_steal_percent = mean(host, "cpu_steal_percent");
             step.host_memory_percent = mean(host, "memory_used_percent");
         }

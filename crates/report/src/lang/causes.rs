@@ -80,6 +80,9 @@ statements! {
         "a generator thread failed: {why}", "负载生成器的一个线程失败：{why}";
     Cause::MachineEndsSearch { needs } => []
         "this machine ends the search: more {needs}", "搜索止于这台机器的能力：再多{needs}";
+    Cause::SearchDisturbed { trials, disturbed } => []
+        "The capacity cannot be told on this machine: {disturbed} of {trials} trials were disturbed by the hypervisor or other programs.",
+        "无法在这台机器上得出容量：{trials} 次试验中有 {disturbed} 次受到虚拟化层或其他程序的干扰。";
     Cause::GeneratorEndsSearch => []
         "the generator ends the search, not the broker: give it more cores, or another machine",
         "终止搜索的是负载生成器而不是 Broker：请给它更多的核，或换到另一台机器";
@@ -109,6 +112,7 @@ impl Lang {
             (Self::Zh, Check::ThreadBusy) => "最忙的负载生成器线程",
             (Self::Zh, Check::SendDelay) => "发送延迟 p99",
             (Self::Zh, Check::Steal) => "被虚拟化层占用的时间",
+            (Self::Zh, Check::OtherPrograms) => "其他程序对 Broker 所用核的占用",
         }
     }
 
@@ -149,7 +153,7 @@ impl Lang {
 /// A figure of a check, with its unit.
 fn of_check(check: Check, value: f64) -> String {
     match check {
-        Check::ThreadBusy | Check::Steal => format::percent(value),
+        Check::ThreadBusy | Check::Steal | Check::OtherPrograms => format::percent(value),
         Check::SendDelay => format::latency(value),
     }
 }

@@ -6,6 +6,7 @@ catalogue! {
     order_of_trials: "order of trials", "试验顺序";
     met_all_objectives: "met all objectives", "满足全部目标";
     missed_one: "missed one", "未满足某个目标";
+    disturbed: "disturbed", "受到干扰";
     generator_bound: "generator-bound", "受限于负载生成器";
     trial: "trial", "试验";
     highest_pass: "highest pass", "最高通过值";

@@ -18,6 +18,11 @@ impl Lang {
                  figures say nothing about the broker.",
                 "瓶颈可能是负载生成器或其所在的机器：这些数据不能说明 Broker 的能力。",
             ),
+            Verdict::Disturbed => (
+                "The hypervisor or other programs disturbed the measurement: these figures say \
+                 nothing about the broker. Repeat the run on a quieter machine.",
+                "虚拟化层或其他程序干扰了测量：这些数据不能说明 Broker 的能力。请在更空闲的机器上重新运行。",
+            ),
             Verdict::NetworkBound => (
                 "The network was the bottleneck: these figures say nothing about the broker.",
                 "瓶颈是网络：这些数据不能说明 Broker 的能力。",

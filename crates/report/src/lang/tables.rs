@@ -45,6 +45,11 @@ catalogue! {
     generator: "Generator", "负载生成器";
     ok: "ok", "正常";
     invalid_generator_bound: "invalid: generator-bound", "无效：受限于负载生成器";
+    invalid_disturbed: "invalid: disturbed", "无效：受到干扰";
+    others_on_broker_cores: "other programs on its cores", "其他程序占用其核";
+    cores_not_idle: "its cores, 1 - idle", "其所用核（1 - 空闲）";
+    cores_interrupts: "interrupt work on its cores", "其所用核的中断处理";
+    host_cpu_busy: "host CPU (1 - idle - steal)", "主机 CPU（1 - 空闲 - 被占用）";
     invalid_network_bound: "invalid: network-bound", "无效：受限于网络";
     not_sustained: "not sustained", "未能承载";
     not_steady: "not steady", "不稳定";

@@ -557,7 +557,9 @@ pub(super) fn capacity() -> Sample {
             TrialOutcome::Fail => {
                 vec![Cause::ObjectiveMissed { objective: "cpu<=75%".to_owned(), value: Some(cpu) }]
             }
-            TrialOutcome::GeneratorBound => vec![Cause::GeneratorBoundEverywhere],
+            TrialOutcome::GeneratorBound | TrialOutcome::Disturbed => {
+                vec![Cause::GeneratorBoundEverywhere]
+            }
         };
         let reasons = Vec::new();
         let (purpose, step) = (purpose.to_owned(), Some(index));
@@ -574,6 +576,7 @@ pub(super) fn capacity() -> Sample {
         tps: Some(48_000.0),
         confirmed: 2,
         confirm: 2,
+        disturbed: 0,
         precision: 0.1,
         ending: "The bounds are nearer than 10 %.".to_owned(),
         trials,

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use tacho_record::{
     ActionEffect, ActionKind, ActionRecord, Basis, Cause, Check, Consequence, CutShort, Direction,
-    Observation, PhaseKind, PhaseName, Remark,
+    Observation, PhaseKind, PhaseName, Remark, Verdict,
 };
 
 use crate::lang::{Lang, statement_texts, statement_variants};
@@ -23,6 +23,7 @@ fn causes() -> Vec<Cause> {
         Cause::GeneratorCheck { check: Check::ThreadBusy, value, limit },
         Cause::GeneratorCheck { check: Check::SendDelay, value, limit },
         Cause::GeneratorCheck { check: Check::Steal, value, limit },
+        Cause::GeneratorCheck { check: Check::OtherPrograms, value, limit },
         Cause::NotCarried { direction: Direction::In, achieved_per_s: 1.0, offered_per_s: 2.0 },
         Cause::NotCarried { direction: Direction::Out, achieved_per_s: 1.0, offered_per_s: 2.0 },
         Cause::BystanderSent { group: text(), sent: 1, offered: 2 },
@@ -49,6 +50,7 @@ fn causes() -> Vec<Cause> {
         Cause::ProbeFailed { missing: 1, expected: 2, waited_ms: 3, first_topic: text() },
         Cause::ThreadFailed { why: text() },
         Cause::MachineEndsSearch { needs: text() },
+        Cause::SearchDisturbed { trials: 9, disturbed: 6 },
         Cause::GeneratorEndsSearch,
         Cause::GeneratorBoundEverywhere,
         Cause::NoLoadPasses,
@@ -101,6 +103,8 @@ fn observations() -> Vec<Observation> {
         Observation::MonitorErrors { monitor: text(), errors: 1, last: text() },
         Observation::MonitorErrors { monitor: text(), errors: 2, last: text() },
         Observation::MonitorDropped { monitor: text(), rows: 3 },
+        Observation::OthersOnBrokerCores { percent, program: text() },
+        Observation::Repeated { label: text(), verdict: Verdict::Disturbed },
         Observation::LadderStopped { label: text(), condition: text() },
         Observation::CpuNotObserved,
     ]

@@ -92,12 +92,16 @@ fn line(news: CampaignNews<'_>) -> String {
                 TrialOutcome::Pass => "pass",
                 TrialOutcome::Fail => "fail",
                 TrialOutcome::GeneratorBound => "generator bound",
+                TrialOutcome::Disturbed => "disturbed",
             };
             let why = cause.map(|cause| format!(": {}", Lang::En.cause(cause)));
             format!("  {verdict}{}", why.unwrap_or_default())
         }
         CampaignNews::Infeasible { title, needs } => format!("{title}: {needs}"),
         CampaignNews::Skipped { title, reason } => format!("{title}: skipped: {reason}"),
+        CampaignNews::Repeated { verdict } => {
+            format!("  {}: this row says nothing and is measured again", verdict.name())
+        }
         CampaignNews::LadderStopped { condition } => {
             format!("  {condition} holds: the ladder ends here")
         }

@@ -1,5 +1,7 @@
 //! The search against simulated brokers.
 
+mod coverage;
+
 use super::*;
 use tacho_record::TrialOutcome;
 use tacho_record::TrialOutcome::{Fail, GeneratorBound, Pass};
@@ -49,7 +51,7 @@ fn a_plain_limit_is_enclosed() {
             (search.highest_pass().expect("low"), search.lowest_fail().expect("high"));
         assert!(low <= truth && truth < high, "{truth}: {low}..{high}");
         assert!(high - low <= 0.02 * high, "{truth}: {low}..{high}");
-        assert_eq!(search.confirmed(), 3);
+        assert!(search.confirmed() >= 3);
         assert!(search.trials() < 30, "{truth}: {} trials", search.trials());
     }
 }
@@ -125,7 +127,8 @@ fn short_trials_that_are_too_kind_are_found_out() {
     // Queues take a while to fill: short trials pass up to 20 % above the limit.
     let truth = |trial: Try| 20_000.0 * (1.0 + 0.2 * (1.0 - trial.hold_s / 15.0));
     let (search, ending, _) = run(plan(), |trial| limit(trial.value, truth(trial)));
-    assert_eq!((ending, search.confirmed()), (SearchEnd::Found, 3));
+    assert_eq!(ending, SearchEnd::Found);
+    assert!(search.confirmed() >= 3);
     let (low, high) = (search.highest_pass().expect("low"), search.lowest_fail().expect("high"));
     assert!(low <= 20_000.0 && low > 19_000.0, "{low}..{high}");
 }
@@ -203,4 +206,30 @@ fn outcomes_that_contradict_each_other_end_too() {
     });
     assert!(matches!(ending, SearchEnd::GaveUp | SearchEnd::Found), "{ending:?}");
     assert!(search.trials() <= 60);
+}
+
+#[test]
+fn failures_far_below_the_limit_do_not_lower_the_result() {
+    // As seen on a shared machine: "highest pass 3,000, lowest fail 6" after two bad trials.
+    let mut count = 0;
+    let (search, ending, _) = run(plan(), |trial| {
+        count += 1;
+        if count == 1 || count == 7 { Fail } else { limit(trial.value, 30_000.0) }
+    });
+    assert_eq!(ending, SearchEnd::Found);
+    let (low, high) = (search.highest_pass().expect("low"), search.lowest_fail().expect("high"));
+    assert!(low > 28_000.0 && (low..=high).contains(&30_000.0), "{low}..{high}");
+}
+
+#[test]
+fn a_machine_that_is_always_disturbed_ends_without_a_result() {
+    let (search, ending, _) = run(plan(), |_| TrialOutcome::Disturbed);
+    assert_eq!((ending, search.trials()), (SearchEnd::Disturbed, 6));
+    assert_eq!((search.highest_pass(), search.lowest_fail()), (None, None));
+    let mut count = 0;
+    let (search, ending, _) = run(plan(), |trial| {
+        count += 1;
+        if count % 8 > 2 { TrialOutcome::Disturbed } else { limit(trial.value, 40_000.0) }
+    });
+    assert_eq!((ending, search.disturbed()), (SearchEnd::Disturbed, 30));
 }
