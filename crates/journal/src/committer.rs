@@ -152,8 +152,7 @@ impl Committer {
 
     /// Compaction reads this: with a full disk it moves only segments that fit.
     fn publish_tail_room(&self) {
-        let segment_bytes = u64::from(self.shared.options.segment_bytes);
-        let room = self.tail.as_ref().map_or(0, |tail| segment_bytes.saturating_sub(tail.offset));
+        let room = self.tail.as_ref().map_or(0, Tail::room);
         self.shared.tail_room.store(room, Ordering::Relaxed);
     }
 
@@ -257,14 +256,14 @@ impl Committer {
     /// for the first prepared one, where a sync has only data to write.
     fn suits(&self, tail: &Tail, frame: &Frame) -> bool {
         let leaves = tail.is_raw && tail.offset > 0 && self.shared.pool.has_prepared();
-        tail.has_room(frame, self.shared.options.segment_bytes) && !leaves
+        tail.has_room(frame) && !leaves
     }
 
     /// Begins a new segment.
     fn open_tail(&mut self) -> Result<(), Held> {
         let ready = self.shared.pool.take(&self.shared).map_err(Held::from_error)?;
-        let bytes = u64::from(self.shared.options.segment_bytes);
-        let segment = Segment { file: Arc::clone(&ready.file), bytes, suspect: false };
+        let (file, bytes) = (Arc::clone(&ready.file), ready.bytes.into());
+        let segment = Segment { file, bytes, suspect: false };
         self.shared.segments.insert(ready.id, segment);
         self.tail = Some(Tail::new(ready, self.shared.salt));
         Ok(())

@@ -221,12 +221,15 @@ impl Pass {
 /// With a full disk the remaining room is for the acknowledgements and removals that free space.
 /// Moving only a part of a segment would use it up and free nothing.
 fn has_room_for(shared: &Shared, segment: &SegmentUsage) -> bool {
-    if shared.troubles.condition() != Condition::Full || shared.pool.has_ready() {
+    let size = shared.segments.get(SegmentId::new(segment.number.into())).map_or(0, |s| s.bytes);
+    let ready_bytes = shared.pool.ready_bytes();
+    if shared.troubles.condition() != Condition::Full || ready_bytes > 0 && ready_bytes >= size {
         return true;
     }
     // Frames are padded to whole blocks, and only the mean size of entries is known.
     let needed = segment.live_bytes + segment.live_bytes / 16 + 2 * BLOCK as u64;
-    segment.live == 0 || needed <= shared.tail_room.load(Ordering::Relaxed)
+    let room = shared.tail_room.load(Ordering::Relaxed).max(ready_bytes);
+    segment.live == 0 || needed <= room
 }
 
 /// The new garbage in bytes that is worth another round, which writes up to all live bytes.

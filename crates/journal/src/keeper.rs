@@ -46,6 +46,9 @@ impl Pool {
             }
         };
         state.hurry = false;
+        if result.is_ok() {
+            state.segment_bytes = shared.options.segment_bytes_after(state.segment_bytes);
+        }
         self.changed.notify_all();
         result
     }
@@ -106,10 +109,11 @@ impl Pool {
     fn create(&self, shared: &Shared, id: SegmentId) -> io::Result<Ready> {
         let name = file_name(id);
         let file = shared.storage.create(&name)?;
-        let zeroed = self.zero(shared, &*file, 0);
+        let bytes = self.lock().segment_bytes;
+        let zeroed = self.zero(shared, &*file, (0, bytes));
         let prepared = zeroed.and_then(|all| shared.storage.sync_names().map(|()| all));
         match prepared {
-            Ok(all) => Ok(Ready { id, file, is_raw: !all }),
+            Ok(all) => Ok(Ready { id, file, bytes, is_raw: !all }),
             Err(error) => {
                 // The file is useless; a failure to remove it has no consequence.
                 let _ = shared.storage.remove(&name);
@@ -135,25 +139,27 @@ impl Pool {
         shared.stats.freed_segments.add(1);
         self.lock().recycling_failed = false;
         match self.refit(shared, &unused.name) {
-            Ok((file, is_raw)) => {
+            Ok((file, bytes, is_raw)) => {
                 shared.stats.recycled_segments.add(1);
-                Ok(Some(Ready { id, file, is_raw }))
+                Ok(Some(Ready { id, file, bytes, is_raw }))
             }
             Err(error) => self.not_given_back(unused, error),
         }
     }
 
-    /// Resizes a used file to that of a segment; true if it could not be zeroed in time.
-    fn refit(&self, shared: &Shared, name: &str) -> io::Result<(Arc<dyn StorageFile>, bool)> {
+    /// Resizes a used file to that of a segment; true if it could not be zeroed in time. A larger
+    /// one keeps its size up to the largest of a segment.
+    fn refit(&self, shared: &Shared, name: &str) -> io::Result<(Arc<dyn StorageFile>, u32, bool)> {
         let file = shared.storage.open(name)?;
-        let wanted = u64::from(shared.options.segment_bytes);
         let size = file.size()?;
-        if size > wanted {
-            file.set_size(wanted)?;
+        let max = shared.options.segment_bytes;
+        if size > u64::from(max) {
+            file.set_size(max.into())?;
             file.sync()?;
         }
-        let all = self.zero(shared, &*file, size)?;
-        Ok((file, !all))
+        let bytes = u32::try_from(size).unwrap_or(max).clamp(self.lock().segment_bytes, max);
+        let all = self.zero(shared, &*file, (size, bytes))?;
+        Ok((file, bytes, !all))
     }
 
     fn remove(&self, shared: &Shared, unused: Unused) -> io::Result<()> {
@@ -179,9 +185,14 @@ impl Pool {
         Err(error)
     }
 
-    /// Writes zeros from `from` to the end of a segment; false if the committer needs it before.
-    fn zero(&self, shared: &Shared, file: &dyn StorageFile, from: u64) -> io::Result<bool> {
-        let end = u64::from(shared.options.segment_bytes);
+    /// Writes zeros from `from` to `end`; false if the committer needs the segment before.
+    fn zero(
+        &self,
+        shared: &Shared,
+        file: &dyn StorageFile,
+        (from, end): (u64, u32),
+    ) -> io::Result<bool> {
+        let end = u64::from(end);
         if from >= end {
             return Ok(true);
         }
@@ -225,7 +236,7 @@ impl PoolState {
     /// removed before that would have to be prepared again.
     fn is_enough(&self, shared: &Shared) -> bool {
         let (_, log_bytes) = shared.segments.sum();
-        let ready_bytes = self.ready.len() as u64 * u64::from(shared.options.segment_bytes);
+        let ready_bytes = self.ready.iter().map(|ready| u64::from(ready.bytes)).sum::<u64>();
         log_bytes + ready_bytes >= shared.log_bytes_max(shared.stats.live_bytes.get())
     }
 

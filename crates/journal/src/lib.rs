@@ -28,8 +28,9 @@
 //!
 //! # Segments
 //!
-//! - **Preparation.** A separate thread prepares segments of 64 MiB: zeroed, under their final
-//!   names, both synced. A commit is then one write and one `fdatasync` that has only data to
+//! - **Preparation.** A separate thread prepares segments: zeroed, under their final names, both
+//!   synced. Those of an empty log have 1 MiB, and each one that is begun doubles the size of the
+//!   next, up to 64 MiB: the space that is prepared is in proportion to the log. A commit is then one write and one `fdatasync` that has only data to
 //!   write. Segments without live records are recycled as they are, since every frame names its
 //!   segment. A segment that had to be used before it was zeroed is left for the first prepared
 //!   one. Frames and zeros of 64 KiB and more bypass the page cache where the file system supports

@@ -43,8 +43,11 @@ pub enum Condition {
 /// Settings of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Size of a segment. A frame that is larger gets a segment of its own.
+    /// Largest size of a segment. A frame that is larger gets a segment of its own.
     pub segment_bytes: u32,
+    /// Size of the first segment of an empty log. Each segment that is begun doubles the size of
+    /// those that are prepared next, up to [`Options::segment_bytes`].
+    pub first_segment_bytes: u32,
     /// Segments kept ready: zeroed and under their final names.
     pub segments_ready: usize,
     /// A log larger than this and than twice its live bytes is compacted.
@@ -66,10 +69,34 @@ pub struct Options {
     pub retry: Duration,
 }
 
+/// Each segment that is begun doubles the size of the next ones.
+const GROWTH: u32 = 2;
+/// A log that exists continues with segments of this share of its size, so that the space that
+/// they reserve on a full disk is in proportion to what has to be freed.
+const LOG_SHARE: u64 = 8;
+
+impl Options {
+    /// The size of the first segments that are prepared for a log of this size.
+    pub(crate) fn segment_bytes_for(&self, log_bytes: u64) -> u32 {
+        let share = u32::try_from(log_bytes / LOG_SHARE).unwrap_or(u32::MAX);
+        let mut bytes = self.first_segment_bytes.max(1);
+        while bytes < share && bytes < self.segment_bytes {
+            bytes = self.segment_bytes_after(bytes);
+        }
+        bytes.min(self.segment_bytes)
+    }
+
+    /// The size of the segments that are prepared once one of these has been begun.
+    pub(crate) fn segment_bytes_after(&self, bytes: u32) -> u32 {
+        bytes.saturating_mul(GROWTH).min(self.segment_bytes)
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             segment_bytes: 64 << 20,
+            first_segment_bytes: 1 << 20,
             segments_ready: 2,
             log_bytes_min: 512 << 20,
             journal_bytes_max: None,

@@ -11,6 +11,8 @@ use crate::storage::StorageFile;
 pub(crate) struct Ready {
     pub(crate) id: SegmentId,
     pub(crate) file: Arc<dyn StorageFile>,
+    /// The size of its file.
+    pub(crate) bytes: u32,
     /// Not all of its blocks are zeroed.
     pub(crate) is_raw: bool,
 }
@@ -33,6 +35,8 @@ pub(crate) struct PoolState {
     pub(crate) unused: VecDeque<Unused>,
     /// The number of the next segment.
     pub(crate) next: u64,
+    /// The size of the segments that are prepared next.
+    pub(crate) segment_bytes: u32,
     /// The last attempt to recycle or remove a file failed.
     pub(crate) recycling_failed: bool,
     /// The committer needs a segment now, whether zeroed or not.
@@ -52,11 +56,16 @@ pub(crate) enum Job {
 }
 
 impl Pool {
-    pub(crate) fn new(next: u64, unused: impl IntoIterator<Item = Unused>) -> Self {
+    pub(crate) fn new(
+        next: u64,
+        segment_bytes: u32,
+        unused: impl IntoIterator<Item = Unused>,
+    ) -> Self {
         let state = PoolState {
             ready: VecDeque::new(),
             unused: unused.into_iter().collect(),
             next,
+            segment_bytes,
             recycling_failed: false,
             hurry: false,
             failed: None,
@@ -71,9 +80,9 @@ impl Pool {
         self.lock().ready.front().is_some_and(|ready| !ready.is_raw)
     }
 
-    /// Whether another segment is ready, zeroed or not.
-    pub(crate) fn has_ready(&self) -> bool {
-        !self.lock().ready.is_empty()
+    /// The size of the next segment that is ready, zeroed or not; 0 without one.
+    pub(crate) fn ready_bytes(&self) -> u64 {
+        self.lock().ready.front().map_or(0, |ready| ready.bytes.into())
     }
 
     /// Returns a file for reuse or removal. Files are processed in the order of their return.

@@ -57,6 +57,8 @@ impl Shared {
         recovery: Recovery,
     ) -> Self {
         let segments = Segments::default();
+        let log_bytes = recovery.segments.iter().map(|(_, segment)| segment.bytes).sum();
+        let segment_bytes = options.segment_bytes_for(log_bytes);
         for (id, segment) in recovery.segments {
             segments.insert(id, segment);
         }
@@ -68,7 +70,7 @@ impl Shared {
             troubles: Troubles::default(),
             signal: Signal::default(),
             buffers: Buffers::new(CommitSeq::new(recovery.last_frame + 1)),
-            pool: Pool::new(recovery.next_segment, unused),
+            pool: Pool::new(recovery.next_segment, segment_bytes, unused),
             segments,
             tail_room: AtomicU64::new(0),
             salt: recovery.salt,

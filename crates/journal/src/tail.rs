@@ -21,6 +21,8 @@ pub(crate) struct Tail {
     pub(crate) id: SegmentId,
     pub(crate) file: Arc<dyn StorageFile>,
     salt: u64,
+    /// The size of its file before any frame that is larger.
+    bytes: u32,
     /// The offset of the next frame.
     pub(crate) offset: u64,
     pub(crate) unsynced: Vec<Unsynced>,
@@ -32,14 +34,20 @@ pub(crate) struct Tail {
 
 impl Tail {
     pub(crate) fn new(ready: Ready, salt: Option<Salt>) -> Self {
-        let Ready { id, file, is_raw } = ready;
+        let Ready { id, file, bytes, is_raw } = ready;
         let salt = Salt::for_new_frames(salt);
-        Self { id, file, salt, offset: 0, unsynced: Vec::new(), holds_synced: false, is_raw }
+        let unsynced = Vec::new();
+        Self { id, file, salt, bytes, offset: 0, unsynced, holds_synced: false, is_raw }
+    }
+
+    /// The bytes that are left in it.
+    pub(crate) fn room(&self) -> u64 {
+        u64::from(self.bytes).saturating_sub(self.offset)
     }
 
     /// True if the frame ends within the segment, or is its only one.
-    pub(crate) fn has_room(&self, frame: &Frame, segment_bytes: u32) -> bool {
-        self.offset == 0 || self.offset + frame.bytes.len() as u64 <= u64::from(segment_bytes)
+    pub(crate) fn has_room(&self, frame: &Frame) -> bool {
+        self.offset == 0 || frame.bytes.len() as u64 <= self.room()
     }
 
     /// Appends a frame.
@@ -49,7 +57,7 @@ impl Tail {
         frame.header.salt = self.salt;
         frame.bytes[..Header::BYTES].copy_from_slice(&frame.header.encode());
         write_all_at(&*self.file, self.offset, &frame.bytes)?;
-        // Invariant: a second frame begins below `segment_bytes`, which is a u32.
+        // Invariant: a second frame begins below `bytes`, which is a u32.
         let offset = u32::try_from(self.offset).expect("frames begin within the segment");
         frame.place = Some(FramePlace { segment: self.id, offset });
         self.unsynced.push(Unsynced { number: frame.header.number, offset });

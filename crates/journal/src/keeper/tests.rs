@@ -187,3 +187,42 @@ fn files_that_cannot_be_recycled_do_not_delay_the_committer() {
     while shared.pool.take(&shared).is_err() {}
     assert!(disk.list().expect("names").iter().any(|name| name.starts_with("old")));
 }
+
+/// Two retained messages reserved three segments of 64 MiB.
+#[test]
+fn segments_grow_with_the_log() {
+    let disk = Disk::new(1);
+    let options =
+        Options { first_segment_bytes: BYTES / 8, segment_bytes: BYTES, ..Options::default() };
+    let shared = Journal::open_on(disk.clone(), options.clone()).expect("opened").committer.shared;
+    let used = || -> usize {
+        let size = |name: &String| disk.content(name).map_or(0, |content| content.len());
+        segments(&disk).iter().map(size).sum()
+    };
+    work(&shared);
+    assert_eq!(used(), 2 * BYTES as usize / 8, "two are ready");
+    let mut taken = Vec::new();
+    for _ in 0..7 {
+        taken.push(shared.pool.take(&shared).expect("a segment").bytes);
+        work(&shared);
+    }
+    assert_eq!(taken, [1, 1, 2, 4, 8, 8, 8].map(|eighths| eighths * BYTES / 8));
+    // A small file is recycled at the size of the others; a large one keeps its size.
+    shared.pool.give_back(unused(&segments(&disk)[0]));
+    work(&shared);
+    assert_eq!(shared.pool.lock().ready.back().map(|ready| ready.bytes), Some(BYTES));
+    drop(shared);
+    let shared = Journal::open_on(disk.clone(), options).expect("opened").committer.shared;
+    work(&shared);
+    assert_eq!(shared.pool.lock().segment_bytes, BYTES / 8, "there is no log");
+    assert!(shared.pool.lock().ready.iter().any(|ready| ready.bytes == BYTES), "kept");
+}
+
+#[test]
+fn a_large_log_continues_with_large_segments() {
+    let options = Options::default();
+    let mib = |bytes: u64| options.segment_bytes_for(bytes << 20) >> 20;
+    assert_eq!([0, 1, 8, 9, 64, 200, 600, 1 << 20].map(mib), [1, 1, 1, 2, 8, 32, 64, 64]);
+    let small = Options { segment_bytes: BYTES, ..Options::default() };
+    assert_eq!(small.segment_bytes_for(0), BYTES, "the largest size wins over the first");
+}

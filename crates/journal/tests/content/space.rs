@@ -170,8 +170,10 @@ fn compaction_settles_when_messages_fill_less_than_half_a_segment() {
 // it cannot be: the last one is never full.
 #[test]
 fn a_full_disk_is_not_compacted_without_gain() {
-    let options = Options { segment_bytes: 16 << 20, segments_ready: 2, ..options() };
-    let options = Options { log_bytes_min: 8 * u64::from(options.segment_bytes), ..options };
+    let segment_bytes = 16 << 20;
+    let options = Options { segment_bytes, segments_ready: 2, ..options() };
+    let options = Options { first_segment_bytes: segment_bytes, ..options };
+    let options = Options { log_bytes_min: 8 * u64::from(segment_bytes), ..options };
     let mut bench = Bench::open_with(Disk::new(6), 1, options);
     // More than one segment holds.
     let mut messages = 200;

@@ -57,6 +57,7 @@ impl Run {
         let mut rng = Rng::with_seed(seed);
         let options = Options {
             segment_bytes: 64 << 10,
+            first_segment_bytes: 8 << 10 << rng.u32(..4),
             log_bytes_min: if rng.bool() { 0 } else { 256 << 10 },
             ..Options::default()
         };
