@@ -1,6 +1,7 @@
 //! Certificates of running listeners. They are reloaded when their files change; open connections
 //! are not affected.
 
+use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -27,20 +28,47 @@ impl Certificates {
     }
 
     /// Reloads the certificates whose files have changed, for connections accepted afterwards, and
-    /// logs the result. A file that cannot be used changes nothing.
-    pub fn reload(&self) {
+    /// logs each. A file that cannot be used changes nothing.
+    pub fn reload(&self) -> Reloaded {
+        let mut reloaded = Reloaded::default();
         for server in &*self.0 {
             let cert = server.settings().cert.display();
             match server.reload() {
-                None => {}
-                Some(Ok(())) => tracing::info!("certificate {cert} reloaded"),
+                None => reloaded.unchanged += 1,
+                Some(Ok(())) => {
+                    reloaded.new += 1;
+                    tracing::info!("certificate {cert} reloaded");
+                }
                 Some(Err(error)) => {
+                    reloaded.unusable += 1;
                     tracing::error!(
                         "cannot use the new certificate, the old one stays in use: {error}"
                     );
                 }
             }
         }
+        reloaded
+    }
+}
+
+/// What reloading the certificates of all listeners did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// Certificates that are used from now on.
+    pub new: usize,
+    /// Certificates whose files have not changed since they were last read.
+    pub unchanged: usize,
+    /// Certificates whose files cannot be used.
+    pub unusable: usize,
+}
+
+impl fmt::Display for Reloaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { new, unchanged, unusable } = *self;
+        if *self == Self::default() {
+            return f.write_str("no listener has a certificate");
+        }
+        write!(f, "certificates: {new} reloaded, {unchanged} unchanged, {unusable} unusable")
     }
 }
 

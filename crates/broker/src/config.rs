@@ -22,7 +22,7 @@ pub use bridge::{
 pub(crate) use durability::SessionLevels;
 pub use durability::{Durability, Level};
 pub use limits::Limits;
-pub use listener::{Listener, RawListener, RawTls, Transport};
+pub use listener::{Listener, RawListener, RawTls, Transport, parse_address};
 pub use overload::Overload;
 pub use strategy::SharedStrategy;
 
@@ -154,7 +154,8 @@ pub enum ConfigError {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawConfig {
-    /// Addresses to listen on with plain TCP, `host:port` with numeric hosts.
+    /// Addresses to listen on with plain TCP, `host:port` or a port on 127.0.0.1.
+    #[serde(default, deserialize_with = "listener::addresses")]
     pub listen: Option<Vec<SocketAddr>>,
     /// Listeners of any transport.
     #[serde(default)]
@@ -174,6 +175,7 @@ pub struct RawConfig {
     /// How shared subscriptions choose the member for a message.
     pub shared_subscription_strategy: Option<SharedStrategy>,
     /// Address of the HTTP endpoints, `/metrics` among them; absent: no HTTP.
+    #[serde(default, deserialize_with = "listener::maybe_address")]
     pub metrics: Option<SocketAddr>,
     /// Allows `metrics` to be an address that is not on loopback.
     pub metrics_allow_remote: Option<bool>,

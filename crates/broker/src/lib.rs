@@ -28,12 +28,12 @@ mod subscription;
 pub use authentication::{
     AuthClient, AuthExchange, AuthFailure, AuthMethod, AuthMethods, AuthReply, AuthStep,
 };
-pub use certificates::{Certificates, SelfSigned, self_signed};
+pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
     BridgeConfig, Config, ConfigError, Durability, EgressRule, IngressRule, Level, Limits,
     Listener, Mapping, Overload, Password, RawBridge, RawBridgeTls, RawConfig, RawListener,
     RawRule, RawTls, Remote, SHARDS_MAX, Secret, SharedStrategy, SourceText, Template,
-    TemplateError, Transport, Values,
+    TemplateError, Transport, Values, parse_address,
 };
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};

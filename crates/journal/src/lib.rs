@@ -30,11 +30,11 @@
 //!
 //! - **Preparation.** A separate thread prepares segments: zeroed, under their final names, both
 //!   synced. Those of an empty log have 1 MiB, and each one that is begun doubles the size of the
-//!   next, up to 64 MiB: the space that is prepared is in proportion to the log. A commit is then one write and one `fdatasync` that has only data to
-//!   write. Segments without live records are recycled as they are, since every frame names its
-//!   segment. A segment that had to be used before it was zeroed is left for the first prepared
-//!   one. Frames and zeros of 64 KiB and more bypass the page cache where the file system supports
-//!   `O_DIRECT`.
+//!   next, up to 64 MiB: the space that is prepared is in proportion to the log. A commit is then
+//!   one write and one `fdatasync` that has only data to write. Segments without live records are
+//!   recycled as they are, since every frame names its segment. A segment that had to be used
+//!   before it was zeroed is left for the first prepared one. Frames and zeros of 64 KiB and more
+//!   bypass the page cache where the file system supports `O_DIRECT`.
 //! - **The synced mark.** Each frame names the newest frame that was synced when it was written, so
 //!   a torn end is distinguished from damage. When a segment is begun, the previous one is synced.
 //! - **A failed sync** is never repeated, because systems may drop the data that they could not

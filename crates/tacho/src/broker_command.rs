@@ -4,30 +4,33 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use tacho_broker::{
     BridgeConfig, Broker, Config, ConfigError, Level, Listener, RawConfig, RawListener, SelfSigned,
-    SharedStrategy, StartError, self_signed,
+    ShardStats, SharedStrategy, StartError, parse_address, self_signed,
 };
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::exit;
+use crate::output::LogOutput;
 
 /// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port, by TCP, TLS and WebSocket.
 ///
 /// Without arguments it listens on 127.0.0.1:1883 only. It stops on SIGTERM or Ctrl-C and tells
-/// MQTT 5.0 clients so. SIGHUP reloads certificates. With --data-dir, sessions, their messages and
-/// retained messages survive the end of the process; without it they live in memory only.
+/// MQTT 5.0 clients so. SIGHUP reloads certificates, SIGUSR1 and SIGUSR2 log the state.
+/// With --data-dir, sessions, their messages and retained messages survive the end of the process;
+/// without it they live in memory only.
 #[derive(Args, Debug)]
 pub(crate) struct BrokerArgs {
     /// Configuration file (TOML); flags override it.
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Address to listen on, [tcp|tls|ws|wss://]host:port[/path] with a numeric host; may be
+    /// Address to listen on, [tcp|tls|ws|wss://]host:port[/path], or a port on 127.0.0.1; may be
     /// repeated. Port 0 takes a free one. A WebSocket's path is /mqtt unless given.
     #[arg(short, long, value_name = "ADDRESS")]
     listen: Vec<RawListener>,
@@ -83,8 +86,9 @@ pub(crate) struct BrokerArgs {
     /// End with standard input: for programs that start a broker and may be killed.
     #[arg(long)]
     end_with_stdin: bool,
-    /// Answer /metrics (for Prometheus), /healthz and /clients by HTTP at this numeric host:port.
-    #[arg(long, value_name = "ADDRESS")]
+    /// Answer /metrics (for Prometheus), /healthz and /clients by HTTP at this host:port, or at a
+    /// port on 127.0.0.1.
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     metrics: Option<SocketAddr>,
     /// Allow a --metrics address that is not on loopback: everyone who reaches it sees the figures.
     #[arg(long)]
@@ -98,7 +102,8 @@ pub(crate) struct BrokerArgs {
     /// Log only warnings and errors.
     #[arg(short, long)]
     quiet: bool,
-    /// Log every connection that ends; given twice, log more.
+    /// Log every connection: client, address, user, protocol and listener when it begins, reason
+    /// and duration when it ends; given twice, log more.
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
 }
@@ -229,7 +234,8 @@ fn make_certificates(folder: &Path, raw: &RawConfig) -> Result<SelfSigned, Strin
 pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     tracing_subscriber::fmt()
         .with_max_level(args.log_level())
-        .with_writer(std::io::stderr)
+        .with_writer(LogOutput::new)
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .init();
@@ -245,7 +251,8 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     // Before the shards start, so that no signal finds the default handler.
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot handle signals")?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2])
+        .context("cannot handle signals")?;
     let about = About::new(&config);
     let broker = match Broker::start(config) {
         Err(error @ (StartError::Config(_) | StartError::Journal { .. })) => {
@@ -261,31 +268,51 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     let stopper = broker.stopper();
     let handle = signals.handle();
     let certificates = broker.certificates().clone();
+    let stats = broker.stats().to_vec();
+    let stats_of_waiter = stats.clone();
     let waiter = std::thread::spawn(move || {
         for signal in signals.forever() {
             match signal {
-                SIGHUP => certificates.reload(),
+                SIGHUP => tracing::info!(
+                    "SIGHUP: {}; other settings change at the next start",
+                    certificates.reload()
+                ),
+                SIGUSR1 | SIGUSR2 => tracing::info!("state: {}", state(&stats_of_waiter)),
                 _ => return stopper.stop(),
             }
         }
     });
-    let stats = broker.stats().to_vec();
     let result = broker.join();
     handle.close();
     // The waiter only forwards a signal, and the broker has ended by now.
     let _ = waiter.join();
-    let total = |name: &str| -> u64 {
-        let all = stats.iter().flat_map(|s| s.values());
-        all.filter(|(n, _)| *n == name).map(|(_, value)| value).sum()
-    };
     tracing::info!(
         "stopped after {} connections, {} messages in, {} out",
-        total("accepted_total"),
-        total("publishes_in_total"),
-        total("publishes_out_total"),
+        total(&stats, "accepted_total"),
+        total(&stats, "publishes_in_total"),
+        total(&stats, "publishes_out_total"),
     );
     result?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A counter or gauge, summed over the shards.
+fn total(stats: &[Arc<ShardStats>], name: &str) -> u64 {
+    let all = stats.iter().flat_map(|shard| shard.values());
+    all.filter(|(known, _)| *known == name).map(|(_, value)| value).sum()
+}
+
+/// For the log: what the broker holds and has done.
+fn state(stats: &[Arc<ShardStats>]) -> String {
+    let total = |name| total(stats, name);
+    format!(
+        "{} clients connected, {} sessions, {} connections accepted, {} messages in, {} out",
+        total("sessions_connected"),
+        total("sessions"),
+        total("accepted_total"),
+        total("publishes_in_total"),
+        total("publishes_out_total"),
+    )
 }
 
 /// What the log says when the broker has started.

@@ -2,6 +2,10 @@
 //!
 //! Arguments in, exit code out. What the commands do is in the library crates.
 
+// Before the others: its macros replace those of the standard library.
+#[macro_use]
+mod output;
+
 mod bridge;
 mod broker_command;
 mod calibrate;

@@ -11,7 +11,7 @@ use tacho_scenario::suite::Suite;
 
 use crate::campaign;
 use crate::exit::{self, Failure};
-use crate::run::{LoadArguments, OutputArguments, Setting, TargetArguments, create, show};
+use crate::run::{LoadArguments, OutputArguments, Setting, TargetArguments, show};
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
     let brokers = setting.targets(&scenario)?;
     setting.serve(&output.ui, (&name, RunKind::Run), &path)?;
-    let directory = create(&path)?;
+    let directory = output.create(&path)?;
     setting.announce(&directory, (&scenario.name, RunKind::Run))?;
     let stage = setting.stage(brokers, &directory)?;
     let outcome = stage.perform(Performance { scenario, name, title: None }, &directory);

@@ -380,3 +380,62 @@ fn a_suite_as_json_states_the_requirements_of_each_run() {
     assert!(point["lacks"].is_null() || point["lacks"].is_string());
     fails(&["scenario", "show", "symmetric", "--json"], 104, &["is none", "guide"]);
 }
+
+/// The second run replaced the first one without a word.
+#[test]
+fn a_directory_with_a_run_is_not_replaced_unless_forced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("run");
+    let run = |more: &[&str]| {
+        let mut command = tacho(&["run", "symmetric", "--quiet", "--dir"]);
+        command.arg(&dir).args(SMALL).args(more).output().expect("starts")
+    };
+    run(&["--seed", "1"]);
+    let first = summary(&dir);
+    let refused = run(&["--seed", "2"]);
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(104), "{said}");
+    assert!(said.contains("holds an earlier run") && said.contains("--force"), "{said}");
+    assert_eq!(summary(&dir), first, "the first run is as it was");
+    run(&["--seed", "2", "--force"]);
+    assert_ne!(summary(&dir)["started_at"], first["started_at"]);
+    fails(&["run", "symmetric", "--force"], 1, &["--dir"]);
+}
+
+/// Nothing reads standard output and standard error any more, as after `| head -1`.
+fn unread(arguments: &[&str]) -> Command {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = tacho(arguments);
+    command.stdout(writer.try_clone().expect("another end")).stderr(writer);
+    command
+}
+
+/// They panicked: exit code 101.
+#[test]
+fn commands_end_quietly_when_their_reader_is_gone() {
+    for arguments in [
+        &["scenario", "list"][..],
+        &["scenario", "reference"],
+        &["scenario", "show", "guide", "--json"],
+        &["scenario", "check", "symmetric"],
+        &["doctor"],
+        &["--help"],
+    ] {
+        let with = output(arguments).status.code();
+        let without = unread(arguments).status().expect("starts").code();
+        assert_eq!(without, with, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_run_goes_on_without_its_reader() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("run");
+    let mut command = unread(&["run", "symmetric", "--dir"]);
+    let status = command.arg(&dir).args(SMALL).status().expect("starts");
+    let summary = summary(&dir);
+    assert_eq!(summary["steps"][0]["received"], 400, "{summary:#}");
+    assert_code(status.code(), &summary, &["not_sustained"]);
+    assert!(dir.join("report.html").exists());
+}

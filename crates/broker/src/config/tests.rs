@@ -119,6 +119,9 @@ fn listeners_as_flags() {
     for (text, shown) in [
         ("127.0.0.1:1883", "127.0.0.1:1883"),
         ("tcp://[::1]:5", "[::1]:5"),
+        ("1883", "127.0.0.1:1883"),
+        ("localhost:1883", "127.0.0.1:1883"),
+        ("ws://9001/mqtt", "ws://127.0.0.1:9001/mqtt"),
         ("ws://127.0.0.1:5", "ws://127.0.0.1:5/mqtt"),
         ("ws://127.0.0.1:5/a/b", "ws://127.0.0.1:5/a/b"),
     ] {
@@ -128,12 +131,27 @@ fn listeners_as_flags() {
     }
     for (text, words) in [
         ("udp://127.0.0.1:5", "not a transport"),
-        ("localhost:1883", "numeric host"),
-        ("tls://127.0.0.1:5/mqtt", "numeric host"),
+        (":1883", "0.0.0.0:1883 for all interfaces"),
+        ("mqtt.example", "write host:port"),
+        ("localhost:99999", "write host:port"),
+        ("no.such.host.invalid:1883", "cannot find the host"),
+        ("tls://127.0.0.1:5/mqtt", "write host:port"),
     ] {
         let error = text.parse::<RawListener>().unwrap_err();
         assert!(error.contains(words), "{text}: {error}");
     }
+}
+
+#[test]
+fn addresses_in_files_are_read_as_flags_are() {
+    let text = "listen = [1883, 'localhost:1884']\nmetrics = 'localhost:9100'\n\
+                [[listeners]]\naddress = '1885'\ntransport = 'ws'";
+    let config = parse(text).unwrap();
+    let shown: Vec<String> = config.listeners.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["127.0.0.1:1883", "127.0.0.1:1884", "ws://127.0.0.1:1885/mqtt"]);
+    assert_eq!(config.metrics.map(|address| address.port()), Some(9100));
+    let error = parse("listen = [':1883']").unwrap_err();
+    assert!(error.contains("0.0.0.0:1883"), "{error}");
 }
 
 #[test]

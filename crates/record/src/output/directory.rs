@@ -41,6 +41,9 @@ const STALE: [&str; 11] = [
     "ack.hgrm",
 ];
 
+/// Files that every run writes first.
+const FIRST: [&str; 2] = ["scenario.toml", "environment.json"];
+
 /// The directory of one run, and the writers of its files:
 ///
 /// | file | content |
@@ -87,6 +90,11 @@ impl RunDirectory {
             }
         }
         Ok(directory)
+    }
+
+    /// Whether `path` has files of an earlier run.
+    pub fn holds_run(path: &Path) -> bool {
+        STALE.iter().chain(&FIRST).any(|name| path.join(name).exists())
     }
 
     /// The directory of a run that has ended; its files stay as they are.
@@ -273,8 +281,12 @@ mod tests {
     fn an_old_verdict_is_removed() {
         let place = tempfile::tempdir().expect("temporary directory");
         let path = place.path().join("a/b");
+        fs::create_dir_all(&path).expect("creates");
+        fs::write(path.join("notes.txt"), "mine").expect("writes");
+        assert!(!RunDirectory::holds_run(&path), "a file of the user is no run");
         RunDirectory::create(&path).expect("creates");
         fs::write(path.join("summary.json"), "{}").expect("writes");
+        assert!(RunDirectory::holds_run(&path));
         RunDirectory::create(&path).expect("takes an existing one");
         assert!(!path.join("summary.json").exists());
         fs::write(place.path().join("file"), "").expect("writes");

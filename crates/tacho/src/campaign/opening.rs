@@ -11,7 +11,7 @@ use tacho_scenario::Scenario;
 use super::bench::ArgumentBench;
 use super::code_of;
 use crate::exit::{self, Failure};
-use crate::run::{OutputArguments, Setting, TargetArguments, create, show};
+use crate::run::{OutputArguments, Setting, TargetArguments, show};
 
 /// A campaign whose runs can be made.
 pub(crate) struct Opened<'a> {
@@ -58,7 +58,7 @@ impl<'a> Opened<'a> {
         let run_name = RunDirectory::run_name(Timestamp::now(), &run_name);
         let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&run_name));
         setting.serve(&output.ui, (&run_name, kind), &path)?;
-        let directory = create(&path)?;
+        let directory = output.create(&path)?;
         setting.announce(&directory, (about.0, kind))?;
         let written = directory.write_scenario(&first.to_toml());
         written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;

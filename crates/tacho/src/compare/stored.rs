@@ -13,7 +13,6 @@ use tacho_report::tell_comparison;
 use super::arguments::CompareArguments;
 use super::{code_of_conditions, conditions, publish};
 use crate::exit::{self, Failure};
-use crate::run::create;
 
 /// Compares the runs in the directories that `runs` name.
 pub(super) fn stored(arguments: &CompareArguments, runs: &[String]) -> Result<u8, Failure> {
@@ -42,7 +41,7 @@ pub(super) fn stored(arguments: &CompareArguments, runs: &[String]) -> Result<u8
     let mut comparison = compare(&sides, &about, &conditions(arguments)).map_err(unusable)?;
     tell_comparison(&mut comparison);
     let path = arguments.output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
-    let directory = create(&path)?;
+    let directory = arguments.output.create(&path)?;
     let record = stored_record(&comparison, &sides);
     let written = tacho_report::write_record(&directory, &record);
     written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;

@@ -5,12 +5,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tacho_record::RunRecord;
+use tacho_record::{RunDirectory, RunRecord};
 use tacho_report::Lang;
 use tacho_report::{junit, markdown};
 use tacho_scenario::threshold::Threshold;
 use tacho_scenario::{Limits, Scenario, ScenarioError, Timing};
 
+use super::stage::create;
 use super::target_arguments::{Named, TargetArguments};
 use crate::exit::{self, Failure};
 use crate::scenario::{AdjustArguments, failure, parse_var};
@@ -66,6 +67,10 @@ pub(crate) struct OutputArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 
+    /// Replace the run that --dir holds
+    #[arg(long, requires = "dir")]
+    force: bool,
+
     /// Print no progress and no table; the exit code and the files hold the result
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -91,6 +96,19 @@ pub(crate) struct OutputArguments {
 }
 
 impl OutputArguments {
+    /// Creates the directory of the results, unless it holds an earlier run.
+    pub(crate) fn create(&self, path: &Path) -> Result<RunDirectory, Failure> {
+        if !self.force && RunDirectory::holds_run(path) {
+            let sentence = format!(
+                "{} holds an earlier run: choose another directory with --dir, or replace the run \
+                 with --dir and --force",
+                path.display()
+            );
+            return Err(Failure::new(exit::INVALID_CONFIG, sentence));
+        }
+        create(path)
+    }
+
     /// Writes the record to the files outside its directory that the arguments name.
     pub(super) fn write_elsewhere(&self, record: &RunRecord) -> Result<(), Failure> {
         self.write_texts(|| junit(record), || markdown(record))

@@ -281,6 +281,7 @@ impl Shard {
         for conn in std::mem::take(&mut self.admission.overload.ending) {
             if let Some(session) = self.connections.session_of(conn) {
                 self.stats.ended_slow_readers_total.increment();
+                self.log_slow_reader(net, session);
                 self.connections.close(conn);
                 // Not closed: what it has not read goes at once.
                 net.abort(conn);

@@ -80,6 +80,9 @@ impl Shard {
         why: &Closed,
     ) {
         let state = self.connections.get(conn);
+        if let Connection::Active { session, .. } = state {
+            self.log_loss(net, session, why);
+        }
         self.connection_gone(conn);
         match state {
             Connection::Opening { timer, .. } | Connection::Authenticating { timer, .. } => {
@@ -95,12 +98,6 @@ impl Shard {
                 self.pending_connect_lost(net, session);
             }
             Connection::Active { session, .. } => {
-                tracing::debug!(
-                    shard = self.id,
-                    connection = conn.index(),
-                    ?why,
-                    "connection lost"
-                );
                 self.stats.connections_lost_total.increment();
                 self.session_disconnected(net, session, End::Lost);
             }

@@ -95,6 +95,7 @@ impl Shard {
     ) {
         self.stats.packets_in_total.increment();
         self.stats.refused_connects_total.increment(reason);
+        self.log_refusal(net, conn, reason);
         let connack = Packet::ConnAck(ConnAck::refusal(reason));
         encode(&connack, version, net, conn);
         self.drop_connection(net, conn);

@@ -104,6 +104,7 @@ impl Shard {
         why: Option<&'static str>,
     ) {
         if let Connection::Active { version, session, .. } = self.connections.get(conn) {
+            self.log_goodbye(net, session, reason, why);
             let packet_size_max = self.sessions[session].terms().packet_size_max();
             self.stats.disconnects_by_broker_total.increment(reason);
             self.stats.disconnects_out_total.add(u64::from(version == Version::V5));

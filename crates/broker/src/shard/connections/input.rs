@@ -272,6 +272,7 @@ impl Shard {
         disconnect: &Disconnect<'_>,
     ) -> Flow {
         self.stats.disconnects_by_clients_total.increment(disconnect.reason);
+        self.log_disconnect(net, slot, disconnect.reason);
         // No longer than any session may live. Any reason but 0x00 publishes the will
         // [MQTT-3.14.4-3].
         let expiry_s_max = self.limits().session_expiry_max_s;

@@ -7,6 +7,7 @@ mod connack;
 mod first_packet;
 mod goodbye;
 mod input;
+mod log;
 mod open;
 mod read_ahead;
 
@@ -96,14 +97,24 @@ pub(super) struct Connections {
 /// A connection and what it holds of the broker's limits.
 struct ConnectionPlace {
     state: Connection,
+    /// Which listener accepted it.
+    listener: u16,
+    /// When its client was connected.
+    since_ns: u64,
     socket: Option<Permit>,
     handshake: Option<Permit>,
     client: Option<Permit>,
 }
 
 impl ConnectionPlace {
-    const VACANT: Self =
-        Self { state: Connection::Vacant, socket: None, handshake: None, client: None };
+    const VACANT: Self = Self {
+        state: Connection::Vacant,
+        listener: 0,
+        since_ns: 0,
+        socket: None,
+        handshake: None,
+        client: None,
+    };
 }
 
 impl Connections {
@@ -156,6 +167,16 @@ impl Connections {
         self.place(conn).client = Some(client);
     }
 
+    /// Its client is connected.
+    pub(super) fn begin(&mut self, conn: ConnId, now_ns: u64) {
+        self.place(conn).since_ns = now_ns;
+    }
+
+    /// Which listener accepted it, and since when its client has been connected.
+    fn origin(&self, conn: ConnId) -> (u16, u64) {
+        self.places.get(conn.index()).map_or((0, 0), |place| (place.listener, place.since_ns))
+    }
+
     /// The session of a connection whose client is connected.
     pub(super) fn session_of(&self, conn: ConnId) -> Option<SessionSlot> {
         match self.get(conn) {
@@ -182,6 +203,7 @@ impl Connections {
         let handshake = is_new.then(|| self.handshakes.take());
         let place = self.place(conn);
         let was_handshake = place.state.is_handshake();
+        place.listener = state.listener().unwrap_or(place.listener);
         place.state = state;
         if let Some(handshake) = handshake {
             place.handshake = Some(handshake);

@@ -156,6 +156,8 @@ impl Shard {
         self.stats.sessions_connected.add(1);
         let active = Connection::Active { id: conn, session: slot, version: connect.version };
         self.connections.set(conn, active);
+        self.connections.begin(conn, now_ns);
+        self.log_begin(net, conn, slot, connect);
         net.established(conn);
         // CONNACK before whatever the steps below may send to this session [MQTT-3.2.0-1].
         connack.session_present = connected.session_present;

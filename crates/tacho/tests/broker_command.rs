@@ -1,0 +1,174 @@
+//! `tacho broker` as its operator meets it: addresses, signals, log.
+
+use std::io::{BufRead as _, BufReader, Lines};
+use std::net::SocketAddr;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tacho_codec::{Connect, ReasonCode, Version};
+use tacho_testkit::{Client, connect};
+
+/// A broker whose log is read line by line; killed when dropped.
+struct Broker {
+    child: Child,
+    log: Option<Lines<BufReader<ChildStderr>>>,
+    address: SocketAddr,
+}
+
+impl Broker {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.args(["broker", "--sys-interval-s", "0", "--shards", "1"]).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("starts");
+        let log = child.stderr.take().map(|stderr| BufReader::new(stderr).lines());
+        let address = SocketAddr::from(([0; 4], 0));
+        let mut broker = Self { child, log, address };
+        let line = broker.line_with("listening on ");
+        let address = line.split("listening on ").nth(1).and_then(|rest| rest.split(' ').next());
+        broker.address =
+            address.expect("an address").trim_end_matches(',').parse().expect("an address");
+        broker
+    }
+
+    /// The next line of the log that has these words.
+    fn line_with(&mut self, words: &str) -> String {
+        let lines = self.log.as_mut().expect("is read");
+        let mut seen = Vec::new();
+        for line in lines {
+            let line = line.expect("is text");
+            if line.contains(words) {
+                return line;
+            }
+            seen.push(line);
+        }
+        panic!("no {words:?} in {seen:#?}");
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("is sent");
+    }
+
+    /// SIGTERM; the broker must end in order.
+    fn stop(mut self) {
+        self.signal(Signal::TERM);
+        assert!(self.child.wait().expect("ends").success());
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn names_and_ports_are_addresses() {
+    for address in ["localhost:0", "0", "tcp://127.0.0.1:0"] {
+        let broker = Broker::start(&["--listen", address]);
+        assert!(broker.address.ip().is_loopback(), "{address}");
+        let mut client = Client::open(broker.address, Version::V5);
+        assert_eq!(client.connect(&connect("a", Version::V5)).1, ReasonCode::SUCCESS);
+        broker.stop();
+    }
+}
+
+/// SIGUSR1 and SIGUSR2 killed the broker; SIGHUP left no trace.
+#[test]
+fn signals_are_answered_in_the_log() {
+    let mut broker = Broker::start(&["--listen", "0"]);
+    let mut client = Client::open(broker.address, Version::V5);
+    client.connect(&connect("a", Version::V5));
+    for signal in [Signal::USR1, Signal::USR2] {
+        broker.signal(signal);
+        let line = broker.line_with("state: ");
+        assert!(line.contains("1 clients connected, 1 sessions"), "{line}");
+    }
+    broker.signal(Signal::HUP);
+    let line = broker.line_with("SIGHUP: ");
+    assert!(line.contains("no listener has a certificate"), "{line}");
+    client.ping();
+    broker.stop();
+}
+
+#[test]
+fn sighup_says_what_became_of_the_certificates() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("a name");
+    let certificates = ["--listen", "0", "--listen", "tls://0", "--self-signed", path];
+    let mut broker = Broker::start(&certificates);
+    broker.signal(Signal::HUP);
+    let line = broker.line_with("SIGHUP: ");
+    assert!(line.contains("0 reloaded, 1 unchanged, 0 unusable"), "{line}");
+    std::fs::write(folder.path().join("server.pem"), "nothing").expect("is written");
+    broker.signal(Signal::HUP);
+    let line = broker.line_with("SIGHUP: ");
+    assert!(line.contains("0 reloaded, 0 unchanged, 1 unusable"), "{line}");
+    broker.stop();
+}
+
+#[test]
+fn each_connection_has_a_line_at_its_begin_and_its_end() {
+    let mut broker = Broker::start(&["--listen", "0", "--verbose"]);
+    let mut client = Client::open(broker.address, Version::V311);
+    let user = Connect { username: Some("meter\"7"), ..connect("station", Version::V311) };
+    client.connect(&user);
+    let line = broker.line_with("connected");
+    let listener = format!("listener=tcp://{}", broker.address);
+    for words in
+        ["client=station", "address=127.0.0.1:", r#"user=meter\"7"#, "protocol=3.1.1", &listener]
+    {
+        assert!(line.contains(words), "no {words} in {line}");
+    }
+    client.disconnect();
+    let line = broker.line_with("disconnected");
+    let reason = "reason=\"DISCONNECT by the client: ";
+    assert!(line.contains("client=station") && line.contains(reason), "{line}");
+    assert!(line.contains("duration_s=0."), "{line}");
+
+    let mut other = Client::open(broker.address, Version::V5);
+    other.connect(&connect("lost", Version::V5));
+    broker.line_with("client=lost");
+    drop(other);
+    let line = broker.line_with("disconnected");
+    assert!(line.contains("reason=\"closed by the client without DISCONNECT\""), "{line}");
+
+    let mut old = Client::open(broker.address, Version::V5);
+    old.connect(&connect("twice", Version::V5));
+    let mut new = Client::open(broker.address, Version::V5);
+    new.connect(&connect("twice", Version::V5));
+    let line = broker.line_with("disconnected");
+    let reason = "by the broker: Session taken over (0x8E)";
+    assert!(line.to_lowercase().contains(&reason.to_lowercase()), "{line}");
+    broker.stop();
+}
+
+/// The default log has no line per connection.
+#[test]
+fn connections_are_not_logged_unless_asked() {
+    let mut broker = Broker::start(&["--listen", "0"]);
+    let mut client = Client::open(broker.address, Version::V5);
+    client.connect(&connect("a", Version::V5));
+    client.disconnect();
+    broker.signal(Signal::USR1);
+    let lines = broker.log.as_mut().expect("is read");
+    let next = lines.next().expect("a line").expect("is text");
+    assert!(next.contains("state: "), "{next}");
+    broker.stop();
+}
+
+/// Writing its log to a closed pipe ended a thread of the broker.
+#[test]
+fn the_broker_goes_on_when_nothing_reads_its_log() {
+    let mut broker = Broker::start(&["--listen", "0", "--verbose"]);
+    broker.log = None;
+    for client_id in ["a", "b"] {
+        let mut client = Client::open(broker.address, Version::V5);
+        assert_eq!(client.connect(&connect(client_id, Version::V5)).1, ReasonCode::SUCCESS);
+        client.ping();
+        client.disconnect();
+    }
+    broker.signal(Signal::USR1);
+    broker.stop();
+}
