@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tacho_journal::{CommitSeq, MessageId, ReadError};
-use tacho_topic::{Group, RetainedCursor, TopicFilter};
+use tacho_topic::{Group, RetainedCursor, TopicFilter, WaitingPlace};
 
 use crate::authentication::{AuthStep, ExchangeRef};
 use crate::delivery::{ForOne, LargeShared, Place, Receipt};
@@ -32,11 +32,11 @@ pub(crate) enum Mail {
     DeliverShared(Arc<Group>, ForOne),
     /// Deliver a message that was queued for the group. It counts as queued until it is delivered,
     /// so that newer messages do not overtake it.
-    DeliverWaited(Arc<Group>, ForOne),
+    DeliverWaited(WaitingPlace, ForOne),
     /// Deliver a message that is too large for all members in the sender's shard.
     DeliverLarge(Box<LargeShared>),
     /// Queue until a member of the shared subscription can take it: for its owner.
-    QueueShared(Arc<Group>, ForOne),
+    QueueShared(WaitingPlace, ForOne),
     /// Keep as the retained message of its topic; an empty payload removes it.
     Retain(Message),
     /// Send retained messages for a new subscription.

@@ -94,12 +94,20 @@ impl Memory {
 /// Used where the system does not report its memory.
 const QUARTER_UNKNOWN: u64 = 1 << 30;
 
-/// The account of one shard: what it holds beside messages, and what it has not settled yet.
+/// What a shard holds beside messages, as its owners count it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HeldBytes {
+    /// Entries in the queues and windows of its sessions.
+    pub(crate) places: u64,
+    /// Retained messages: they are not queued, so they do not count.
+    pub(crate) retained: u64,
+}
+
+/// The account of one shard: what it has not settled yet.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// Bytes of entries in the queues and windows of its sessions.
-    pub(crate) places_bytes: u64,
-    /// Bytes of entries and of retained messages as of the last settlement.
+    /// Bytes of entries in the queues and windows of its sessions and of retained messages, as of
+    /// the last settlement.
     places_told: i64,
     retained_told: i64,
     /// Change that is too small to be added to the totals yet.
@@ -117,20 +125,13 @@ impl Ledger {
         UNSETTLED.set(0);
         let least = memory.queues_max.min(memory.buffers_max) / 1024;
         let chunk = least.clamp(1, 16 * 1024).cast_signed();
-        Self {
-            places_bytes: 0,
-            places_told: 0,
-            retained_told: 0,
-            untold: 0,
-            buffers_told: 0,
-            chunk,
-        }
+        Self { places_told: 0, retained_told: 0, untold: 0, buffers_told: 0, chunk }
     }
 
-    /// Adds what has changed to the totals. `retained_bytes` are not queued, so they do not count.
+    /// Adds what has changed to the totals.
     #[inline]
-    pub(crate) fn settle(&mut self, memory: &Memory, retained_bytes: u64, buffers_bytes: usize) {
-        let (places, retained) = (self.places_bytes.cast_signed(), retained_bytes.cast_signed());
+    pub(crate) fn settle(&mut self, memory: &Memory, held: HeldBytes, buffers_bytes: usize) {
+        let (places, retained) = (held.places.cast_signed(), held.retained.cast_signed());
         self.untold += UNSETTLED.replace(0) + places - self.places_told;
         self.untold -= retained - self.retained_told;
         (self.places_told, self.retained_told) = (places, retained);
@@ -146,8 +147,8 @@ impl Ledger {
 
     /// Queued bytes, including what this shard has not settled yet.
     #[inline]
-    pub(crate) fn queues_bytes(&self, memory: &Memory) -> u64 {
-        let places = self.places_bytes.cast_signed() - self.places_told;
+    pub(crate) fn queues_bytes(&self, memory: &Memory, places_bytes: u64) -> u64 {
+        let places = places_bytes.cast_signed() - self.places_told;
         let untold = self.untold + UNSETTLED.get() + places;
         (memory.queues.load(Ordering::Relaxed) + untold).max(0).unsigned_abs()
     }
@@ -156,17 +157,17 @@ impl Ledger {
 /// Exact totals, for simulations in which one thread runs all shards.
 #[cfg(feature = "sim")]
 pub(crate) mod exactly {
-    use super::{Ledger, Memory, Ordering, UNSETTLED};
+    use super::{HeldBytes, Ledger, Memory, Ordering, UNSETTLED};
 
     /// The settled total, and messages created or dropped since.
     pub(crate) fn told(memory: &Memory) -> i64 {
         memory.queues.load(Ordering::Relaxed) + UNSETTLED.get()
     }
 
-    /// What a shard has not settled, with `retained_bytes` as in [`Ledger::settle`].
-    pub(crate) fn untold(ledger: &Ledger, retained_bytes: u64) -> i64 {
-        let places = ledger.places_bytes.cast_signed() - ledger.places_told;
-        ledger.untold + places - (retained_bytes.cast_signed() - ledger.retained_told)
+    /// What a shard that holds this has not settled.
+    pub(crate) fn untold(ledger: &Ledger, held: HeldBytes) -> i64 {
+        let places = held.places.cast_signed() - ledger.places_told;
+        ledger.untold + places - (held.retained.cast_signed() - ledger.retained_told)
     }
 }
 
@@ -186,14 +187,14 @@ mod tests {
         let mut ledger = Ledger::new(&memory);
         UNSETTLED.set(0);
         let charge = Charge::new(100);
-        ledger.settle(&memory, 0, 0);
+        ledger.settle(&memory, HeldBytes::default(), 0);
         assert_eq!(memory.queues(), 100);
         // It is dropped on the thread of another shard.
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut other = Ledger::new(&memory);
                 drop(charge);
-                other.settle(&memory, 0, 0);
+                other.settle(&memory, HeldBytes::default(), 0);
             });
         });
         assert_eq!(memory.queues(), 0);
@@ -206,8 +207,8 @@ mod tests {
         let mut ledger = Ledger::new(&memory);
         UNSETTLED.set(0);
         drop(charge);
-        ledger.settle(&memory, 0, 0);
-        assert_eq!((memory.queues(), ledger.queues_bytes(&memory)), (0, 0));
+        ledger.settle(&memory, HeldBytes::default(), 0);
+        assert_eq!((memory.queues(), ledger.queues_bytes(&memory, 0)), (0, 0));
     }
 
     #[test]
@@ -217,7 +218,7 @@ mod tests {
         assert_eq!(memory.queues(), 100);
         let mut ledger = Ledger::new(&memory);
         drop(charge);
-        ledger.settle(&memory, 0, 0);
+        ledger.settle(&memory, HeldBytes::default(), 0);
         assert_eq!(memory.queues(), 0);
     }
 
@@ -227,12 +228,10 @@ mod tests {
         let mut ledger = Ledger::new(&memory);
         UNSETTLED.set(0);
         let _charge = Charge::new(100);
-        ledger.places_bytes = 50;
-        assert_eq!(ledger.queues_bytes(&memory), 150);
-        ledger.settle(&memory, 100, 7);
+        assert_eq!(ledger.queues_bytes(&memory, 50), 150);
+        ledger.settle(&memory, HeldBytes { places: 50, retained: 100 }, 7);
         assert_eq!((memory.queues(), memory.buffers()), (50, 7));
-        ledger.places_bytes = 0;
-        ledger.settle(&memory, 0, 0);
+        ledger.settle(&memory, HeldBytes::default(), 0);
         assert_eq!((memory.queues(), memory.buffers()), (100, 0));
     }
 }

@@ -86,7 +86,7 @@ pub(crate) mod start;
 pub(crate) mod threads;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -121,7 +121,7 @@ pub(crate) struct Durable {
     sessions_level: Level,
     /// Number of starts on this data directory, including this one.
     pub(crate) starts: u64,
-    pub(crate) shards: Box<[ShardFlags]>,
+    shards: Box<[Arc<ShardFlags>]>,
     pub(crate) groups: GroupQueues,
     /// Loads messages from the disk.
     pub(crate) reader: Reader,
@@ -133,8 +133,9 @@ pub(crate) struct Durable {
 pub(crate) struct ShardFlags {
     /// The shard waits for the next commit.
     pub(crate) waits: AtomicBool,
-    /// Durable sessions that it owns: if there are any, other shards request receipts.
-    sessions: AtomicUsize,
+    /// Durable sessions that it owns: if there are any, other shards request receipts. The shard's
+    /// `Sessions` keeps the number.
+    pub(crate) sessions: AtomicUsize,
 }
 
 impl Durable {
@@ -147,7 +148,7 @@ impl Durable {
         shards: usize,
         reader: Reader,
     ) -> Self {
-        let shards = (0..shards).map(|_| ShardFlags::default()).collect();
+        let shards = (0..shards).map(|_| Arc::default()).collect();
         let groups = GroupQueues::new(first_seq(starts));
         let of_sessions = levels.iter().flat_map(|levels| [levels.persistent, levels.clean]);
         // Recovered sessions may have levels of an earlier configuration.
@@ -155,14 +156,9 @@ impl Durable {
         Self { journal, wall, settings, levels, sessions_level, starts, shards, groups, reader }
     }
 
-    /// A durable session was created. To be called before its subscriptions are visible to routing.
-    pub(crate) fn session_came(&self, shard: usize) {
-        self.shards[shard].sessions.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// A durable session ended.
-    pub(crate) fn session_went(&self, shard: usize) {
-        self.shards[shard].sessions.fetch_sub(1, Ordering::SeqCst);
+    /// The flags of a shard.
+    pub(crate) fn flags(&self, shard: usize) -> &Arc<ShardFlags> {
+        &self.shards[shard]
     }
 
     /// Whether a shard may have durable sessions. To be called after the route map is read: a

@@ -86,16 +86,17 @@ impl Shard {
     /// The calling thread is the shard's.
     pub(crate) fn new(id: usize, shared: Arc<Shared>, stats: Arc<ShardStats>) -> Self {
         let counts = SubscriptionCounts::new(Arc::clone(&shared.subscriptions), Arc::clone(&stats));
+        let flags = shared.durable.as_ref().map(|durable| Arc::clone(durable.flags(id)));
         Self {
             id,
             phase: Phase::Running,
             connections: Connections::new(Arc::clone(&shared.handshakes), Arc::clone(&stats)),
-            sessions: Sessions::default(),
+            sessions: Sessions::new(Arc::clone(&stats), flags),
             subscriptions: Arc::new(counts),
             routing: Routing::new(id, &shared.routes, &shared.limits),
             delivery: FanOuts::new(shared.limits.deliveries_per_turn_max),
-            groups: LocalGroups::default(),
-            retained: Retained::default(),
+            groups: LocalGroups::new(Arc::clone(&stats)),
+            retained: Retained::new(Arc::clone(&shared.retained_totals), Arc::clone(&stats)),
             durability: Journaling::new(shared.durable.as_ref(), &stats),
             admission: Admission::new(
                 Arc::clone(&shared.backlogged),
@@ -185,12 +186,12 @@ impl Handler for Shard {
             Mail::Clogged(topic) => self.topic_clogged(net, &topic),
             Mail::GroupChanged(group) => self.group_changed(net, &group),
             Mail::DeliverShared(group, message) => self.deliver_to_member(net, &group, message),
-            Mail::DeliverWaited(group, message) => {
-                self.deliver_to_member(net, &group, message);
-                group.waited(1);
+            Mail::DeliverWaited(place, message) => {
+                self.deliver_to_member(net, place.group(), message);
+                drop(place);
             }
             Mail::DeliverLarge(large) => self.deliver_large(net, *large),
-            Mail::QueueShared(group, message) => self.queue_for_group(net, &group, message),
+            Mail::QueueShared(place, message) => self.queue_for_group(net, place, message),
             Mail::Retain(message) => self.retain(net, message),
             Mail::ReplayRequest(request) => self.replay_requested(from, *request),
             Mail::ReplayBatch(batch) => self.replay_arrived(net, *batch),

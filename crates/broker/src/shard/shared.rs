@@ -21,7 +21,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) strategy: SharedStrategy,
     pub(crate) retained_versions: RetainedVersions,
-    pub(crate) retained_totals: RetainedTotals,
+    pub(crate) retained_totals: Arc<RetainedTotals>,
     /// What each listener puts between its sockets and us.
     pub(crate) transports: Vec<ServerTransport>,
     pub(crate) overload: config::Overload,
@@ -66,7 +66,7 @@ impl Shared {
             limits: config.limits.clone(),
             strategy: config.shared_strategy,
             retained_versions: RetainedVersions::new(config.shards),
-            retained_totals: RetainedTotals::default(),
+            retained_totals: Arc::new(RetainedTotals::new(&config.limits)),
             transports,
             authenticators: None,
             response_information: config.response_information.clone(),

@@ -1,5 +1,6 @@
 //! Shared groups: load counters, and the choice of the shard for the next message.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize};
 
@@ -44,6 +45,15 @@ struct ShardLoad {
 #[repr(align(64))]
 struct WaitingCount(AtomicUsize);
 
+/// A member with a durable session, counted by its group until this is dropped.
+#[derive(Debug)]
+pub struct DurableMember(Arc<Group>);
+
+/// The place of a message that waits for a member of a group, counted by the group until this is
+/// dropped.
+#[derive(Debug)]
+pub struct WaitingPlace(Arc<Group>);
+
 /// The load of a group's members in one shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupLoad {
@@ -66,6 +76,25 @@ pub enum Choice {
     InTurn,
     /// By the given random number, weighted by members.
     Random(u64),
+}
+
+impl Drop for DurableMember {
+    fn drop(&mut self) {
+        self.0.durable_members.fetch_sub(1, SeqCst);
+    }
+}
+
+impl WaitingPlace {
+    /// The group that the message waits for.
+    pub fn group(&self) -> &Arc<Group> {
+        &self.0
+    }
+}
+
+impl Drop for WaitingPlace {
+    fn drop(&mut self) {
+        self.0.waiting.0.fetch_sub(1, SeqCst);
+    }
 }
 
 impl Group {
@@ -102,14 +131,11 @@ impl Group {
         self.owner
     }
 
-    /// A member with a durable session joined, connected or not.
-    pub fn durable_member_joined(&self) {
+    /// Counts a member with a durable session, connected or not, until the result is dropped.
+    #[must_use = "dropping it ends the membership"]
+    pub fn durable_member(self: &Arc<Self>) -> DurableMember {
         self.durable_members.fetch_add(1, SeqCst);
-    }
-
-    /// A member with a durable session left.
-    pub fn durable_member_left(&self) {
-        self.durable_members.fetch_sub(1, SeqCst);
+        DurableMember(Arc::clone(self))
     }
 
     /// The number of members with durable sessions, connected or not.
@@ -153,14 +179,12 @@ impl Group {
         self.waiting.0.load(SeqCst)
     }
 
-    /// Counts a message as waiting. The caller sends it to the owner, which then checks for credit.
-    pub fn wait(&self) {
+    /// Counts a message as waiting until the result is dropped. The caller sends both to the owner,
+    /// which then checks for credit.
+    #[must_use = "dropping it ends the wait"]
+    pub fn wait(self: &Arc<Self>) -> WaitingPlace {
         self.waiting.0.fetch_add(1, SeqCst);
-    }
-
-    /// Counts `count` messages as no longer waiting.
-    pub fn waited(&self, count: usize) {
-        self.waiting.0.fetch_sub(count, SeqCst);
+        WaitingPlace(Arc::clone(self))
     }
 
     /// The load that `shard` last reported.

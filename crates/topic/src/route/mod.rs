@@ -12,7 +12,7 @@ mod tree;
 
 pub use change::RouteChange;
 pub use generations::TopicHash;
-pub use group::{Choice, Group, GroupLoad};
+pub use group::{Choice, DurableMember, Group, GroupLoad, WaitingPlace};
 pub use map::RouteMap;
 pub use shard_set::{SHARDS_MAX, ShardSet, ShardSetIter};
 pub use snapshot::RouteSnapshot;

@@ -15,7 +15,7 @@ use tacho_session::Delivery;
 use crate::delivery::Copy;
 use crate::keys::SessionSlot;
 use crate::mail::Mail;
-use crate::memory::MESSAGE_BYTES;
+use crate::memory::{HeldBytes, MESSAGE_BYTES};
 use crate::shard::durability::is_retained_durably;
 use crate::shard::output::Flow;
 use crate::shard::routing::Destinations;
@@ -40,16 +40,16 @@ impl Shard {
     /// Adds what this shard holds to the shared sums, and notes whether there is room.
     #[inline]
     pub(in crate::shard) fn settle_memory(&mut self, net: &Net) {
-        let retained = self.retained_memory_bytes();
+        let held = self.held_bytes();
         let memory = &self.shared.memory;
-        self.admission.ledger.settle(memory, retained, net.buffered_bytes());
+        self.admission.ledger.settle(memory, held, net.buffered_bytes());
         let (queues, buffers) = (memory.queues(), memory.buffers());
         self.admission.overload.set_buffers_full(buffers >= memory.buffers_max);
         // With what is too little to be told, as before a read: or a publisher that is let go on
         // for it would be held back again at once, turn after turn.
         self.admission.queues_full =
-            self.admission.ledger.queues_bytes(memory) >= memory.queues_max;
-        self.stats.waiting.set(self.admission.ledger.places_bytes / PLACE_BYTES);
+            self.admission.ledger.queues_bytes(memory, held.places) >= memory.queues_max;
+        self.stats.waiting.set(self.sessions.places());
         self.stats.buffers_bytes.set(net.buffered_bytes() as u64);
         if self.id == 0 {
             self.stats.queues_bytes.set(queues);
@@ -57,44 +57,35 @@ impl Shard {
         }
     }
 
+    /// What this shard holds beside messages that wait.
     #[inline]
-    pub(in crate::shard) fn retained_memory_bytes(&self) -> u64 {
-        let (count, bytes) = (self.stats.retained.value(), self.stats.retained_bytes.value());
-        bytes + count * MESSAGE_BYTES as u64
+    pub(in crate::shard) fn held_bytes(&self) -> HeldBytes {
+        let retained = self.retained.bytes() + self.retained.len() as u64 * MESSAGE_BYTES as u64;
+        HeldBytes { places: self.places_bytes(), retained }
+    }
+
+    #[inline]
+    fn places_bytes(&self) -> u64 {
+        self.sessions.places() * PLACE_BYTES
+    }
+
+    /// Bytes that wait in the whole broker, including what this shard has not settled yet.
+    #[inline]
+    fn queues_bytes(&self) -> u64 {
+        self.admission.ledger.queues_bytes(&self.shared.memory, self.places_bytes())
     }
 
     /// Before the packets of one read: whether the budget still has room.
     #[inline]
     pub(in crate::shard) fn update_budget(&mut self) {
-        let memory = &self.shared.memory;
-        self.admission.queues_full =
-            self.admission.ledger.queues_bytes(memory) >= memory.queues_max;
+        self.admission.queues_full = self.queues_bytes() >= self.shared.memory.queues_max;
         self.admission.journal_stalled = self.durability.is_stalled();
     }
 
     /// Far above the budget: what could only perhaps have to wait is refused too.
     pub(in crate::shard) fn is_far_over_budget(&self) -> bool {
-        let memory = &self.shared.memory;
-        self.admission.ledger.queues_bytes(memory)
-            >= memory.queues_max.saturating_add(memory.queues_max / 4)
-    }
-
-    /// Counts the places that a session's messages take.
-    #[inline]
-    pub(in crate::shard) fn count_places(&mut self, slot: SessionSlot) {
-        if let Some(session) = self.sessions.get_mut(slot) {
-            let places = (session.machine.queue_len() + session.machine.inflight_len()) as u32;
-            if places != session.places_counted {
-                let before = u64::from(std::mem::replace(&mut session.places_counted, places));
-                let bytes = self.admission.ledger.places_bytes + u64::from(places) * PLACE_BYTES;
-                self.admission.ledger.places_bytes = bytes - before * PLACE_BYTES;
-            }
-        }
-    }
-
-    /// A session is gone, with the places its messages took.
-    pub(in crate::shard) fn forget_places(&mut self, places: u32) {
-        self.admission.ledger.places_bytes -= u64::from(places) * PLACE_BYTES;
+        let queues_max = self.shared.memory.queues_max;
+        self.queues_bytes() >= queues_max.saturating_add(queues_max / 4)
     }
 
     /// With the budget used up or the journal stuck: what becomes of a PUBLISH to `topic`, if it

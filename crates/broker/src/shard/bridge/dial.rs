@@ -95,7 +95,7 @@ impl Shard {
             machine.drop_expired(net.now_ns(), recorder);
         });
         self.count_expired(slot);
-        self.count_places(slot);
+        self.sessions.count_places(slot);
         self.report_link(link);
     }
 

@@ -195,7 +195,6 @@ impl Shard {
         let terms = PeerTerms::of_broker(version, properties.packet_size_max.unwrap_or(u32::MAX));
         session.link_connected(net.now_ns(), params, terms);
         self.sessions.connect(slot, conn);
-        self.stats.sessions_connected.add(1);
     }
 
     /// Closes the connection for one that is opened now, and says something else.

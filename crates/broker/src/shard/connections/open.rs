@@ -153,7 +153,6 @@ impl Shard {
         self.sessions.connect(slot, conn);
         self.stats.packets_in_total.increment();
         self.stats.connects_total.increment();
-        self.stats.sessions_connected.add(1);
         let active = Connection::Active { id: conn, session: slot, version: connect.version };
         self.connections.set(conn, active);
         self.connections.begin(conn, now_ns);

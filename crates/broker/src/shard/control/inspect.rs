@@ -63,7 +63,7 @@ impl Totals {
     pub(crate) fn new<'a>(shared: &Shared, shards: impl Iterator<Item = &'a Shard>) -> Self {
         let (retained, retained_bytes) = shared.retained_totals.now();
         let (subscriptions, filter_bytes) = shared.subscriptions.now();
-        let untold = |s: &Shard| exactly::untold(s.admission.ledger(), s.retained_memory_bytes());
+        let untold = |s: &Shard| exactly::untold(s.admission.ledger(), s.held_bytes());
         Self {
             connections: shared.connections.used(),
             handshakes: shared.handshakes.used(),

@@ -82,7 +82,7 @@ impl Shard {
             }
             Offer::Queued => {
                 self.delivery.queued_total += 1;
-                self.count_places(slot);
+                self.sessions.count_places(slot);
                 self.count_expired(slot);
             }
             Offer::Dropped(reason) => {
@@ -152,7 +152,7 @@ impl Shard {
             }
         }
         self.count_expired(slot);
-        self.count_places(slot);
+        self.sessions.count_places(slot);
         if self.sessions[slot].journal.has_stored() {
             self.load(net, slot);
         }

@@ -245,7 +245,7 @@ impl Shard {
                 return;
             }
             let Some(durable) = &self.shared.durable else { return };
-            durable.shards[self.id].waits.store(true, Ordering::SeqCst);
+            durable.flags(self.id).waits.store(true, Ordering::SeqCst);
             // After the flag: either this sees the commit or the commit thread sees the flag.
             if journal.journal.committed() == complete {
                 return;

@@ -53,9 +53,6 @@ impl Shard {
         session: &SessionJournal,
     ) {
         let Some(journaled) = session.place else { return };
-        if let Some(durable) = &self.shared.durable {
-            durable.session_went(self.id);
-        }
         let record = Record::DropQueue { queue: journaled.queue };
         let batch = self.append(record, journaled.level, Urgency::Rides);
         if let Some(journal) = &mut self.durability.journal {

@@ -48,9 +48,6 @@ impl Shard {
     fn restore_session(&mut self, found: FoundSession, groups: &Groups) {
         let FoundSession { record, queue, has_will, subscriptions, restored } = found;
         let journaled = JournaledSession { queue, level: record.level, has_will };
-        if let Some(durable) = &self.shared.durable {
-            durable.session_came(self.id);
-        }
         let stored = restored.queued.len() + restored.exchanges.len();
         let limits = self.session_limits_for(&record.key, true);
         let machine = self.durability.make_machine(Some(&journaled), |recorder| {
@@ -60,7 +57,7 @@ impl Shard {
         let session = &mut self.sessions[slot];
         session.restore_version(record.version);
         session.journal.stored.count = stored as u32;
-        self.count_places(slot);
+        self.sessions.count_places(slot);
         for (filter, options) in subscriptions {
             self.restore_subscription(slot, filter, options);
         }

@@ -37,7 +37,6 @@ impl Shard {
     pub(in crate::shard) fn place_in_journal(&self, level: Level) -> Option<JournaledSession> {
         let durable = self.shared.durable.as_ref()?;
         level.journal_level()?;
-        durable.session_came(self.id);
         Some(JournaledSession { queue: durable.journal.new_queue_id(), level, has_will: false })
     }
 

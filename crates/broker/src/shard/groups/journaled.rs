@@ -12,6 +12,7 @@ use tacho_session::{BatchSeq, Delivery, SubscriptionIdList};
 use tacho_topic::Group;
 
 use super::GroupSlot;
+use super::members::MemberIndex;
 use crate::delivery::Place;
 use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::delivery::{ForOne, Owed};
@@ -23,9 +24,10 @@ use crate::shard::{Net, Shard};
 
 impl Shard {
     /// A durable session has become a member: from now on what waits is kept.
-    pub(super) fn member_is_durable(&mut self, local: GroupSlot) {
-        let group = &self.groups.groups[local.index()].group;
-        group.durable_member_joined();
+    pub(super) fn member_is_durable(&mut self, local: GroupSlot, member: MemberIndex) {
+        let local = &mut self.groups.groups[local.index()];
+        let group = &local.group;
+        local.members.get_mut(member).durable = Some(group.durable_member());
         if let (Some(durable), Some(journal)) = (&self.shared.durable, self.durability.journal()) {
             // With the subscription: a recovery that finds one finds the other.
             journal.group_queue(group, durable);
@@ -153,10 +155,7 @@ impl Shard {
         if let Some(durable) = &self.shared.durable {
             durable.groups.seen(place.seq);
         }
-        let local = &mut self.groups.groups[local.index()];
-        group.wait();
-        self.stats.shared_waiting.add(1);
-        self.stats.shared_waiting_bytes.add(message.size_bytes() as u64);
-        local.waiting.push(ForOne { message, owed: Owed::Place(place) });
+        let waiting = &mut self.groups.at(local).waiting;
+        waiting.push(group.wait(), ForOne { message, owed: Owed::Place(place) });
     }
 }

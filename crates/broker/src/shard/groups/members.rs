@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use slab::Slab;
+use tacho_topic::DurableMember;
 
 use super::STICKY_MAX;
 use crate::keys::SessionSlot;
@@ -40,6 +41,8 @@ pub(super) struct Members {
 pub(super) struct Member {
     pub(super) session: SessionSlot,
     pub(super) options: SubscriptionOptions,
+    /// Present if the session is durable.
+    pub(super) durable: Option<DurableMember>,
     order: Order,
     /// What the group's counters were told about it while connected.
     credit: u32,
@@ -94,6 +97,7 @@ impl Members {
         MemberIndex(self.slots.insert(Member {
             session,
             options,
+            durable: None,
             order: Order::default(),
             credit: 0,
             window: 0,

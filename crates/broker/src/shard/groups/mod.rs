@@ -34,6 +34,7 @@ use crate::keys::{SessionSlot, stable_hash};
 use crate::mail::Mail;
 use crate::message::Message;
 use crate::shard::{Net, Shard};
+use crate::stats::ShardStats;
 use crate::subscription::SubscriptionOptions;
 use crate::subscription::effective_qos;
 use members::{MemberIndex, Members, Rank, Standing};
@@ -58,13 +59,14 @@ impl GroupSlot {
 }
 
 /// Owns the groups that this shard has members of, or owns.
-#[derive(Default)]
 pub(crate) struct LocalGroups {
     by_name: HashMap<SharedFilter, GroupSlot, RandomState>,
     by_id: HashMap<u64, GroupSlot, RandomState>,
     groups: Slab<LocalGroup>,
     /// The shard that a publisher's messages to a group stick to.
     sticky: HashMap<(u64, u64), u16, RandomState>,
+    /// Where messages that wait are counted.
+    stats: Arc<ShardStats>,
 }
 
 struct LocalGroup {
@@ -92,6 +94,16 @@ pub(super) struct Membership {
 }
 
 impl LocalGroups {
+    pub(super) fn new(stats: Arc<ShardStats>) -> Self {
+        Self {
+            by_name: HashMap::default(),
+            by_id: HashMap::default(),
+            groups: Slab::new(),
+            sticky: HashMap::default(),
+            stats,
+        }
+    }
+
     /// The place of a group, made if it has none here.
     fn place(&mut self, group: &Arc<Group>) -> GroupSlot {
         if let Some(&local) = self.by_id.get(&group.id()) {
@@ -100,7 +112,7 @@ impl LocalGroups {
         let local = GroupSlot(self.groups.insert(LocalGroup {
             group: Arc::clone(group),
             members: Members::default(),
-            waiting: WaitingMessages::default(),
+            waiting: WaitingMessages::new(Arc::clone(&self.stats)),
             owner_is_told: false,
         }) as u32);
         self.by_name.insert(group.shared_filter().clone(), local);
@@ -173,7 +185,7 @@ impl Shard {
         let membership = Membership { local, member: members.insert(slot, options) };
         memberships.push(membership);
         if self.sessions[slot].journal.is_durable() {
-            self.member_is_durable(local);
+            self.member_is_durable(local, membership.member);
         }
         self.member_came(net, slot, membership);
     }
@@ -198,12 +210,8 @@ impl Shard {
         let membership = memberships.swap_remove(position);
         self.note_former_group(slot, local);
         self.member_went(membership);
-        let is_durable = self.sessions[slot].journal.is_durable();
         let local_group = self.groups.at(local);
         local_group.members.remove(membership.member);
-        if is_durable {
-            local_group.group.durable_member_left();
-        }
         if local_group.members.is_empty() {
             self.shared.routes.remove(&Filter::Shared(shared.clone()), self.id);
             self.tell_owner(net, local);
@@ -326,11 +334,11 @@ impl Shard {
         match shard {
             Some(shard) => self.hand_to_shard(net, shard, group, one),
             None => {
-                group.wait();
+                let place = group.wait();
                 if group.owner() == self.id {
-                    self.queue_for_group(net, group, one);
+                    self.queue_for_group(net, place, one);
                 } else {
-                    net.post(group.owner(), Mail::QueueShared(Arc::clone(group), one));
+                    net.post(group.owner(), Mail::QueueShared(place, one));
                 }
             }
         }

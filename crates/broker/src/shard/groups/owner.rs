@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tacho_session::BatchSeq;
-use tacho_topic::{Group, ShardSet};
+use tacho_topic::{Group, ShardSet, WaitingPlace};
 
 use super::GroupSlot;
 use super::waiting::WaitingLimits;
@@ -20,13 +20,14 @@ impl Shard {
     pub(in crate::shard) fn queue_for_group(
         &mut self,
         net: &mut Net,
-        group: &Arc<Group>,
+        place: WaitingPlace,
         one: ForOne,
     ) {
         self.refresh_routes();
+        let group = place.group();
         if self.routing.group(group.shared_filter()).is_none() {
             // The last member anywhere has unsubscribed since.
-            group.waited(1);
+            drop(place);
             self.settle(net, one.owed, BatchSeq::DONE);
             return;
         }
@@ -39,12 +40,10 @@ impl Shard {
             self.drop_expired_waiting(net, local);
         }
         if self.groups.at(local).waiting.has_room(&one.message, limits) {
-            self.stats.shared_waiting.add(1);
-            self.stats.shared_waiting_bytes.add(one.message.size_bytes() as u64);
             let one = self.waits_durably(net, local, one);
-            self.groups.at(local).waiting.push(one);
+            self.groups.at(local).waiting.push(place, one);
         } else {
-            group.waited(1);
+            drop(place);
             self.stats.dropped_shared_queue_full_total.increment();
             self.settle(net, one.owed, BatchSeq::DONE);
         }
@@ -57,8 +56,8 @@ impl Shard {
         self.groups.at(local).owner_is_told = false;
         self.refresh_routes();
         if self.routing.group(group.shared_filter()).is_none() {
-            while let Some(one) = self.pop_waiting(local) {
-                group.waited(1);
+            while let Some((place, one)) = self.groups.at(local).waiting.pop() {
+                drop(place);
                 self.settle(net, one.owed, BatchSeq::DONE);
             }
             self.forget_group_queue(group);
@@ -88,20 +87,20 @@ impl Shard {
             } else {
                 None
             };
-            let Some(one) = self.pop_waiting(local) else { break };
+            let Some((place, one)) = self.groups.at(local).waiting.pop() else { break };
             match chosen {
                 None => {
                     self.stats.forwarded_total.increment();
-                    net.post(shard, Mail::DeliverWaited(Arc::clone(&group), one));
+                    net.post(shard, Mail::DeliverWaited(place, one));
                 }
                 Some(Chosen::Member(member)) => {
                     self.give(net, local, member, one, reserved);
-                    group.waited(1);
+                    drop(place);
                 }
                 Some(Chosen::TooLarge) => {
                     self.credit_changed(net, local, reserved);
                     self.ask_other_shards(net, &group, one, ShardSet::EMPTY);
-                    group.waited(1);
+                    drop(place);
                 }
             }
         }
@@ -123,18 +122,11 @@ impl Shard {
     fn drop_expired_waiting(&mut self, net: &mut Net, local: GroupSlot) {
         let now_ns = net.now_ns();
         while self.groups.at(local).waiting.front().is_some_and(|m| m.is_expired(now_ns))
-            && let Some(one) = self.pop_waiting(local)
+            && let Some((place, one)) = self.groups.at(local).waiting.pop()
         {
-            self.groups.at(local).group.waited(1);
+            drop(place);
             self.stats.dropped_expired_total.increment();
             self.settle(net, one.owed, BatchSeq::DONE);
         }
-    }
-
-    fn pop_waiting(&mut self, local: GroupSlot) -> Option<ForOne> {
-        let one = self.groups.at(local).waiting.pop()?;
-        self.stats.shared_waiting.subtract(1);
-        self.stats.shared_waiting_bytes.subtract(one.message.size_bytes() as u64);
-        Some(one)
     }
 }

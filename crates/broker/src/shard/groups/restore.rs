@@ -20,7 +20,7 @@ impl Shard {
     ) {
         let local = self.groups.place(group);
         let member = self.groups.at(local).members.insert(slot, options);
-        self.member_is_durable(local);
+        self.member_is_durable(local, member);
         self.sessions[slot].memberships.present.push(Membership { local, member });
     }
 

@@ -1,18 +1,22 @@
 //! Messages of a shared subscription that no member can take at present.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tacho_topic::WaitingPlace;
 
 use crate::delivery::ForOne;
 use crate::message::Message;
+use crate::stats::ShardStats;
 
 /// An empty queue keeps room for so many.
 const KEPT_MAX: usize = 64;
 
 /// First in, first out, kept by the group's owner.
-#[derive(Default)]
 pub(super) struct WaitingMessages {
-    messages: VecDeque<ForOne>,
+    messages: VecDeque<(WaitingPlace, ForOne)>,
     bytes: u64,
+    stats: Arc<ShardStats>,
 }
 
 /// How much may wait.
@@ -23,6 +27,10 @@ pub(super) struct WaitingLimits {
 }
 
 impl WaitingMessages {
+    pub(super) fn new(stats: Arc<ShardStats>) -> Self {
+        Self { messages: VecDeque::new(), bytes: 0, stats }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
@@ -33,7 +41,7 @@ impl WaitingMessages {
     }
 
     pub(super) fn front(&self) -> Option<&Message> {
-        self.messages.front().map(|one| &one.message)
+        self.messages.front().map(|(_, one)| &one.message)
     }
 
     pub(super) fn has_room(&self, message: &Message, limits: WaitingLimits) -> bool {
@@ -41,17 +49,24 @@ impl WaitingMessages {
             && self.bytes + message.size_bytes() as u64 <= limits.bytes_max
     }
 
-    pub(super) fn push(&mut self, one: ForOne) {
-        self.bytes += one.message.size_bytes() as u64;
-        self.messages.push_back(one);
+    pub(super) fn push(&mut self, place: WaitingPlace, one: ForOne) {
+        let bytes = one.message.size_bytes() as u64;
+        self.bytes += bytes;
+        self.stats.shared_waiting.increment();
+        self.stats.shared_waiting_bytes.add(bytes);
+        self.messages.push_back((place, one));
     }
 
-    pub(super) fn pop(&mut self) -> Option<ForOne> {
-        let one = self.messages.pop_front()?;
-        self.bytes -= one.message.size_bytes() as u64;
+    /// Takes out the first message. Its group counts it as waiting until its place is dropped.
+    pub(super) fn pop(&mut self) -> Option<(WaitingPlace, ForOne)> {
+        let (place, one) = self.messages.pop_front()?;
+        let bytes = one.message.size_bytes() as u64;
+        self.bytes -= bytes;
+        self.stats.shared_waiting.decrement();
+        self.stats.shared_waiting_bytes.subtract(bytes);
         if self.messages.is_empty() && self.messages.capacity() > KEPT_MAX {
             self.messages = VecDeque::new();
         }
-        Some(one)
+        Some((place, one))
     }
 }

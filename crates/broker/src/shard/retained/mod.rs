@@ -38,6 +38,7 @@ use crate::message::Message;
 use crate::shard::durability::Machine;
 use crate::shard::timers::{DeadlineTimer, TimerToken};
 use crate::shard::{Net, Shard};
+use crate::stats::ShardStats;
 use crate::subscription::SubscriptionOptions;
 use crate::subscription::effective_qos;
 use replays::Wanted;
@@ -45,7 +46,7 @@ use store::Outcome;
 
 pub(super) use replays::SessionReplays;
 use store::RetainedStore;
-use totals::RetainedLimits;
+use totals::RetainedCounts;
 pub(crate) use totals::RetainedTotals;
 pub(crate) use versions::RetainedVersions;
 
@@ -64,7 +65,6 @@ struct OpenRequest {
 }
 
 /// Owns the retained messages of the topics that this shard owns, and the requests for them.
-#[derive(Default)]
 pub(super) struct Retained {
     store: RetainedStore,
     /// Fires when the next message expires, or later.
@@ -73,12 +73,17 @@ pub(super) struct Retained {
 }
 
 impl Retained {
-    #[cfg(feature = "sim")]
+    pub(super) fn new(totals: Arc<RetainedTotals>, stats: Arc<ShardStats>) -> Self {
+        let store = RetainedStore::new(RetainedCounts::new(totals, stats));
+        Self { store, timer: DeadlineTimer::default(), open_requests: VecDeque::new() }
+    }
+
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.store.len()
     }
 
-    #[cfg(feature = "sim")]
+    #[inline]
     pub(super) fn bytes(&self) -> u64 {
         self.store.bytes()
     }
@@ -97,18 +102,13 @@ impl Shard {
 
     /// Stores, replaces or (empty payload) removes the retained message of a topic.
     pub(super) fn retain(&mut self, net: &mut Net, message: Message) {
-        let limits = RetainedLimits {
-            count_max: self.limits().retained_count_max,
-            bytes_max: self.limits().retained_bytes_max,
-        };
         let topic = Arc::clone(&message.header().topic);
         let version = message.header().retained_version;
-        let outcome = self.retained.store.arrive(message, &self.shared.retained_totals, limits);
+        let outcome = self.retained.store.arrive(message);
         if outcome == Outcome::Refused {
             self.stats.retained_refused_total.increment();
             self.record_no_retained(&topic, version);
         }
-        self.retained_changed();
         if let Some(deadline_ns) = self.retained.store.next_expiry_ns() {
             self.arm_retained_timer(net, deadline_ns);
         }
@@ -120,9 +120,8 @@ impl Shard {
             self.shared.retained_versions.restored(self.id);
         }
         for message in messages {
-            self.retained.store.restore(message, &self.shared.retained_totals);
+            self.retained.store.restore(message);
         }
-        self.retained_changed();
     }
 
     /// Time may run for retained messages too.
@@ -130,11 +129,6 @@ impl Shard {
         if let Some(deadline_ns) = self.retained.store.next_expiry_ns() {
             self.arm_retained_timer(net, deadline_ns);
         }
-    }
-
-    fn retained_changed(&self) {
-        self.stats.retained.set(self.retained.store.len() as u64);
-        self.stats.retained_bytes.set(self.retained.store.bytes());
     }
 
     fn arm_retained_timer(&mut self, net: &mut Net, deadline_ns: u64) {
@@ -145,14 +139,12 @@ impl Shard {
     pub(super) fn expire_retained(&mut self, net: &mut Net) {
         self.retained.timer.fired();
         let now_ns = net.now_ns();
-        let totals = &self.shared.retained_totals;
-        let expired = self.retained.store.expire(now_ns, EXPIRE_MAX, totals);
+        let expired = self.retained.store.expire(now_ns, EXPIRE_MAX);
         let count = expired.len();
         for (topic, version) in expired {
             self.record_no_retained(&topic, version);
         }
         self.stats.retained_expired_total.add(count as u64);
-        self.retained_changed();
         if let Some(expiry_ns) = self.retained.store.next_expiry_ns() {
             let pause_ns = if count < EXPIRE_MAX { EXPIRE_EVERY_NS } else { NEXT_TURN_NS };
             self.arm_retained_timer(net, expiry_ns.max(now_ns + pause_ns));

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use tacho_topic::{Progress, RetainedCursor, RetainedIndex, TopicFilter};
 
-use super::totals::{RetainedLimits, RetainedTotals};
+use super::totals::RetainedCounts;
 use super::versions::Arrivals;
 use crate::message::Message;
 
@@ -22,10 +22,10 @@ const REMOVED_KEPT: usize = 1_024;
 
 /// Retained messages by topic. The newest version of a topic counts, in whatever order the
 /// versions arrive.
-#[derive(Default)]
 pub(crate) struct RetainedStore {
     index: RetainedIndex<Message>,
-    bytes: u64,
+    /// Counts what is in `index`.
+    counts: RetainedCounts,
     arrivals: Arrivals,
     /// Topics whose newest version left nothing to keep, while an older one may still arrive.
     removed: HashMap<Arc<str>, u64, RandomState>,
@@ -47,17 +47,30 @@ pub(super) enum Outcome {
     Refused,
 }
 
+/// Whether the broker's limits count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limited {
+    Yes,
+    No,
+}
+
 impl RetainedStore {
+    pub(super) fn new(counts: RetainedCounts) -> Self {
+        Self {
+            index: RetainedIndex::default(),
+            counts,
+            arrivals: Arrivals::default(),
+            removed: HashMap::default(),
+            removed_max: 0,
+            expiring: BTreeSet::new(),
+        }
+    }
+
     /// Takes in what was published with RETAIN, each version once.
-    pub(super) fn arrive(
-        &mut self,
-        message: Message,
-        totals: &RetainedTotals,
-        limits: RetainedLimits,
-    ) -> Outcome {
+    pub(super) fn arrive(&mut self, message: Message) -> Outcome {
         let version = message.header().retained_version;
         self.arrivals.note(version);
-        let outcome = self.keep_newest(message, version, totals, limits);
+        let outcome = self.keep_newest(message, version, Limited::Yes);
         let is_complete = !self.removed.is_empty() && !self.arrivals.has_gap();
         if is_complete || self.removed.len() > self.removed_max {
             let arrived = self.arrivals.up_to();
@@ -69,18 +82,11 @@ impl RetainedStore {
 
     /// Takes in what an earlier start of the broker retained: older than everything from now on.
     /// Limits count for what comes.
-    pub(crate) fn restore(&mut self, message: Message, totals: &RetainedTotals) {
-        let limits = RetainedLimits { count_max: usize::MAX, bytes_max: u64::MAX };
-        self.keep_newest(message, 0, totals, limits);
+    pub(crate) fn restore(&mut self, message: Message) {
+        self.keep_newest(message, 0, Limited::No);
     }
 
-    fn keep_newest(
-        &mut self,
-        message: Message,
-        version: u64,
-        totals: &RetainedTotals,
-        limits: RetainedLimits,
-    ) -> Outcome {
+    fn keep_newest(&mut self, message: Message, version: u64, limited: Limited) -> Outcome {
         let topic = Arc::clone(&message.header().topic);
         let old = self.index.get(&topic);
         let old_version = old.map(|old| old.header().retained_version);
@@ -90,17 +96,18 @@ impl RetainedStore {
         }
         if message.payload().is_empty() {
             // [MQTT-3.3.1-6], [MQTT-3.3.1-7]
-            self.remove(&topic, version, totals);
+            self.remove(&topic, version);
             return Outcome::Removed;
         }
         let old_bytes = old.map(|old| old.size_bytes() as u64);
         let bytes = message.size_bytes() as u64;
-        if !totals.replace(old_bytes, bytes, limits) {
-            self.remove(&topic, version, totals);
+        if limited == Limited::No {
+            self.counts.replace(old_bytes, bytes);
+        } else if !self.counts.try_replace(old_bytes, bytes) {
+            self.remove(&topic, version);
             return Outcome::Refused;
         }
         self.removed.remove(&topic);
-        self.bytes = self.bytes + bytes - old_bytes.unwrap_or(0);
         let expires_at_ns = message.header().expires_at_ns;
         // [MQTT-3.3.1-5]
         if let Some(old) = self.index.insert_shared(&topic, message) {
@@ -113,11 +120,9 @@ impl RetainedStore {
     }
 
     /// Nothing is retained for the topic any more, up to this version.
-    fn remove(&mut self, topic: &Arc<str>, version: u64, totals: &RetainedTotals) {
+    fn remove(&mut self, topic: &Arc<str>, version: u64) {
         if let Some(old) = self.index.remove(topic) {
-            let bytes = old.size_bytes() as u64;
-            self.bytes -= bytes;
-            totals.remove(bytes);
+            self.counts.remove(old.size_bytes() as u64);
             self.forget_expiry(&old);
         }
         if version > self.arrivals.up_to() {
@@ -133,18 +138,13 @@ impl RetainedStore {
     }
 
     /// Removes what has expired, at most so many; returns their topics and versions.
-    pub(super) fn expire(
-        &mut self,
-        now_ns: u64,
-        count_max: usize,
-        totals: &RetainedTotals,
-    ) -> Vec<(Arc<str>, u64)> {
+    pub(super) fn expire(&mut self, now_ns: u64, count_max: usize) -> Vec<(Arc<str>, u64)> {
         let mut expired = Vec::new();
         while expired.len() < count_max {
             let due = self.expiring.first().filter(|(expires_at_ns, _)| *expires_at_ns <= now_ns);
             let Some((_, topic)) = due.cloned() else { break };
             let version = self.index.get(&topic).map_or(0, |m| m.header().retained_version);
-            self.remove(&topic, version, totals);
+            self.remove(&topic, version);
             expired.push((topic, version));
         }
         expired
@@ -192,7 +192,7 @@ impl RetainedStore {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+        self.counts.bytes()
     }
 
     #[cfg(test)]

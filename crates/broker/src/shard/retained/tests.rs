@@ -11,7 +11,21 @@ use crate::message::{Intake, Source};
 
 mod races;
 
-const LIMITS: RetainedLimits = RetainedLimits { count_max: 100, bytes_max: 10_000 };
+fn totals(retained_count_max: usize, retained_bytes_max: u64) -> Arc<RetainedTotals> {
+    let limits = Limits { retained_count_max, retained_bytes_max, ..Limits::default() };
+    Arc::new(RetainedTotals::new(&limits))
+}
+
+/// The store of a shard, in these totals.
+fn store_in(totals: &Arc<RetainedTotals>) -> RetainedStore {
+    RetainedStore::new(RetainedCounts::new(Arc::clone(totals), Arc::default()))
+}
+
+/// A store whose limits allow 100 messages and 10,000 bytes.
+fn small_store() -> (RetainedStore, Arc<RetainedTotals>) {
+    let totals = totals(100, 10_000);
+    (store_in(&totals), totals)
+}
 
 fn message(topic: &str, payload: &[u8], retained_version: u64, routed_version: u64) -> Message {
     expiring(topic, payload, retained_version, routed_version, None)
@@ -66,10 +80,10 @@ fn the_newest_version_counts_in_whatever_order_they_arrive() {
     for order in [[1, 2, 3], [3, 2, 1], [2, 3, 1], [2, 1, 3], [1, 3, 2], [3, 1, 2]] {
         // The last one is a value, or a deletion.
         for last in [&b"last"[..], b""] {
-            let (mut store, totals) = (RetainedStore::default(), RetainedTotals::default());
+            let (mut store, totals) = small_store();
             for version in order {
                 let payload = if version == 3 { last } else { b"old" };
-                store.arrive(message("t", payload, version, 0), &totals, LIMITS);
+                store.arrive(message("t", payload, version, 0));
             }
             let kept = store.get("t").map(|m| m.payload());
             assert_eq!(kept, (!last.is_empty()).then_some(last), "{order:?}");
@@ -82,30 +96,26 @@ fn the_newest_version_counts_in_whatever_order_they_arrive() {
 
 #[test]
 fn a_removal_is_remembered_only_while_something_older_may_come() {
-    let (mut store, totals) = (RetainedStore::default(), RetainedTotals::default());
+    let (mut store, _) = small_store();
     for version in 2..=5_000 {
         let topic = format!("t/{version}");
-        assert_eq!(
-            store.arrive(message(&topic, b"", version, 0), &totals, LIMITS),
-            Outcome::Removed
-        );
+        assert_eq!(store.arrive(message(&topic, b"", version, 0)), Outcome::Removed);
     }
     assert_eq!(store.removed_len(), 4_999, "version 1 has not arrived");
     assert!(!store.has_arrived(1));
-    let late = store.arrive(message("t/9", b"late", 1, 0), &totals, LIMITS);
+    let late = store.arrive(message("t/9", b"late", 1, 0));
     assert_eq!((late, store.removed_len(), store.len()), (Outcome::Outdated, 0, 0));
 }
 
 #[test]
 fn limits_are_totals_and_what_does_not_fit_leaves_nothing_out_of_date() {
-    let totals = RetainedTotals::default();
-    let limits = RetainedLimits { count_max: 2, bytes_max: 100 };
-    let mut stores = [RetainedStore::default(), RetainedStore::default()];
+    let totals = totals(2, 100);
+    let mut stores = [store_in(&totals), store_in(&totals)];
     let mut versions = [0, 0];
     let mut arrive = |owner: usize, topic: &str, payload: &[u8]| {
         versions[owner] += 1;
         let message = message(topic, payload, versions[owner], 0);
-        let outcome = stores[owner].arrive(message, &totals, limits);
+        let outcome = stores[owner].arrive(message);
         let sum = |of: &dyn Fn(&RetainedStore) -> u64| stores.iter().map(of).sum::<u64>();
         let now = (sum(&|s| s.len() as u64) as usize, sum(&|s| s.bytes()));
         assert_eq!(totals.now(), now, "{topic}");
@@ -125,34 +135,33 @@ fn limits_are_totals_and_what_does_not_fit_leaves_nothing_out_of_date() {
 #[test]
 fn expired_messages_are_freed_in_parts() {
     const SECOND_NS: u64 = 1_000_000_000;
-    let (mut store, totals) = (RetainedStore::default(), RetainedTotals::default());
+    let (mut store, totals) = small_store();
     for version in 1..=30 {
         let seconds = if version % 3 == 0 { None } else { Some(version as u32) };
         let topic = format!("t/{version}");
-        store.arrive(expiring(&topic, b"x", version, 0, seconds), &totals, LIMITS);
+        store.arrive(expiring(&topic, b"x", version, 0, seconds));
     }
     // Replaced by one that does not expire, and by one that does earlier.
-    store.arrive(message("t/1", b"x", 31, 0), &totals, LIMITS);
-    store.arrive(expiring("t/29", b"x", 32, 0, Some(3)), &totals, LIMITS);
+    store.arrive(message("t/1", b"x", 31, 0));
+    store.arrive(expiring("t/29", b"x", 32, 0, Some(3)));
     assert_eq!(store.next_expiry_ns(), Some(2 * SECOND_NS));
     let (topics, _) = read_all(&store, 5 * SECOND_NS, 100);
     assert_eq!(topics.len(), 26, "what has expired is not replayed, freed or not");
-    assert_eq!(store.expire(5 * SECOND_NS, 3, &totals).len(), 3);
-    assert_eq!(store.expire(5 * SECOND_NS, 3, &totals).len(), 1);
+    assert_eq!(store.expire(5 * SECOND_NS, 3).len(), 3);
+    assert_eq!(store.expire(5 * SECOND_NS, 3).len(), 1);
     assert_eq!((store.len(), totals.now().0), (26, 26));
     assert_eq!(store.next_expiry_ns(), Some(7 * SECOND_NS));
-    assert_eq!(store.expire(u64::MAX - 1, 100, &totals).len(), 15);
+    assert_eq!(store.expire(u64::MAX - 1, 100).len(), 15);
     assert_eq!((store.len(), totals.now().0, store.next_expiry_ns()), (11, 11, None));
     assert_eq!(totals.now().1, store.bytes());
 }
 
 #[test]
 fn an_answer_is_bounded_in_topics_messages_and_bytes() {
-    let (mut store, totals) = (RetainedStore::default(), RetainedTotals::default());
-    let limits = RetainedLimits { count_max: usize::MAX, bytes_max: u64::MAX };
+    let mut store = store_in(&totals(usize::MAX, u64::MAX));
     for version in 1..=1_000 {
         let topic = format!("t/{version}");
-        store.arrive(message(&topic, b"x", version, version), &totals, limits);
+        store.arrive(message(&topic, b"x", version, version));
     }
     let (topics, reads) = read_all(&store, 0, 10);
     assert_eq!(topics.len(), 1_000);
@@ -167,7 +176,7 @@ fn an_answer_is_bounded_in_topics_messages_and_bytes() {
     assert_eq!(budget, 5_000 - 256);
     for version in 1_001..=1_010 {
         let topic = format!("large/{version}");
-        store.arrive(message(&topic, &[7; 100_000], version, version), &totals, limits);
+        store.arrive(message(&topic, &[7; 100_000], version, version));
     }
     let (found, next) =
         store.read(&filter("large/#"), RetainedCursor::default(), u64::MAX, 0, &mut budget);

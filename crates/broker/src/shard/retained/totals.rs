@@ -1,59 +1,97 @@
-//! The broker's limits on retained messages, which all shards draw on.
+//! The broker's limits on retained messages, which all shards draw on, and where a shard counts its
+//! own.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
+use crate::config::Limits;
+use crate::stats::ShardStats;
+
 /// What all owners together hold. Changed only when a topic comes or goes or its size changes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RetainedTotals {
     count: AtomicUsize,
     bytes: AtomicU64,
+    count_max: usize,
+    bytes_max: u64,
 }
 
-/// How much the broker may retain.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RetainedLimits {
-    pub(crate) count_max: usize,
-    pub(crate) bytes_max: u64,
+/// Where one shard counts the retained messages that it owns.
+#[derive(Debug)]
+pub(super) struct RetainedCounts {
+    totals: Arc<RetainedTotals>,
+    stats: Arc<ShardStats>,
 }
 
 impl RetainedTotals {
-    /// Makes room for a message that replaces one of `old_bytes`, if there is one. False, and
-    /// nothing changes, if the limits do not allow it.
-    pub(super) fn replace(
-        &self,
-        old_bytes: Option<u64>,
-        new_bytes: u64,
-        limits: RetainedLimits,
-    ) -> bool {
-        let is_new = old_bytes.is_none();
-        if is_new && self.count.fetch_add(1, Relaxed) >= limits.count_max {
-            self.count.fetch_sub(1, Relaxed);
-            return false;
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            count: AtomicUsize::new(0),
+            bytes: AtomicU64::new(0),
+            count_max: limits.retained_count_max,
+            bytes_max: limits.retained_bytes_max,
         }
-        let old_bytes = old_bytes.unwrap_or(0);
-        if new_bytes <= old_bytes {
-            self.bytes.fetch_sub(old_bytes - new_bytes, Relaxed);
-            return true;
-        }
-        let more = new_bytes - old_bytes;
-        if self.bytes.fetch_add(more, Relaxed) + more > limits.bytes_max {
-            self.bytes.fetch_sub(more, Relaxed);
-            self.count.fetch_sub(usize::from(is_new), Relaxed);
-            return false;
-        }
-        true
-    }
-
-    /// A message is no longer retained.
-    pub(super) fn remove(&self, bytes: u64) {
-        self.count.fetch_sub(1, Relaxed);
-        self.bytes.fetch_sub(bytes, Relaxed);
     }
 
     /// Messages and their bytes.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn now(&self) -> (usize, u64) {
         (self.count.load(Relaxed), self.bytes.load(Relaxed))
+    }
+}
+
+impl RetainedCounts {
+    pub(super) fn new(totals: Arc<RetainedTotals>, stats: Arc<ShardStats>) -> Self {
+        Self { totals, stats }
+    }
+
+    /// Counts a message that replaces one of `old_bytes`, if there is one. False, and nothing
+    /// changes, if the limits do not allow it.
+    pub(super) fn try_replace(&self, old_bytes: Option<u64>, new_bytes: u64) -> bool {
+        let totals = &*self.totals;
+        let is_new = old_bytes.is_none();
+        if is_new && totals.count.fetch_add(1, Relaxed) >= totals.count_max {
+            totals.count.fetch_sub(1, Relaxed);
+            return false;
+        }
+        let more = new_bytes.saturating_sub(old_bytes.unwrap_or(0));
+        if more > 0 && totals.bytes.fetch_add(more, Relaxed) + more > totals.bytes_max {
+            totals.bytes.fetch_sub(more, Relaxed);
+            totals.count.fetch_sub(usize::from(is_new), Relaxed);
+            return false;
+        }
+        let less = old_bytes.unwrap_or(0).saturating_sub(new_bytes);
+        totals.bytes.fetch_sub(less, Relaxed);
+        self.replaced(old_bytes, new_bytes);
+        true
+    }
+
+    /// Counts a message, whatever the limits are.
+    pub(super) fn replace(&self, old_bytes: Option<u64>, new_bytes: u64) {
+        self.totals.count.fetch_add(usize::from(old_bytes.is_none()), Relaxed);
+        self.totals.bytes.fetch_add(new_bytes, Relaxed);
+        self.totals.bytes.fetch_sub(old_bytes.unwrap_or(0), Relaxed);
+        self.replaced(old_bytes, new_bytes);
+    }
+
+    /// A message is no longer retained.
+    pub(super) fn remove(&self, bytes: u64) {
+        self.totals.count.fetch_sub(1, Relaxed);
+        self.totals.bytes.fetch_sub(bytes, Relaxed);
+        self.stats.retained.decrement();
+        self.stats.retained_bytes.subtract(bytes);
+    }
+
+    /// Bytes of the messages that the shard owns.
+    #[inline]
+    pub(super) fn bytes(&self) -> u64 {
+        self.stats.retained_bytes.value()
+    }
+
+    fn replaced(&self, old_bytes: Option<u64>, new_bytes: u64) {
+        self.stats.retained.add(u64::from(old_bytes.is_none()));
+        self.stats.retained_bytes.add(new_bytes);
+        self.stats.retained_bytes.subtract(old_bytes.unwrap_or(0));
     }
 }

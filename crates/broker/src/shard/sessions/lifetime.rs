@@ -61,9 +61,7 @@ impl Shard {
     ) -> Option<ProtocolError> {
         let now_ns = net.now_ns();
         self.members_connected(net, slot, false);
-        if self.sessions.disconnect(slot) {
-            self.stats.sessions_connected.decrement();
-        }
+        self.sessions.disconnect(slot);
         let session = &mut self.sessions[slot];
         session.journal.disconnected();
         let effects = session.machine.disconnect(now_ns, end);
@@ -87,7 +85,6 @@ impl Shard {
         let undelivered = self.take_undelivered_of_groups(slot);
         self.remove_all_subscriptions(net, slot);
         let mut session = self.sessions.remove(slot);
-        self.forget_places(session.places_counted);
         self.end_hand_offs(&session.journal);
         session.timer.cancel(net);
         self.count_sessions();

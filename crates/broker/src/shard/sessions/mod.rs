@@ -6,28 +6,48 @@ mod session;
 mod terms;
 
 use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use slab::Slab;
 use tacho_net::ConnId;
 
+use crate::durable::ShardFlags;
 use crate::keys::{ClientKey, SessionRef, SessionSlot};
 use crate::shard::Net;
 use crate::shard::timers::TimerToken;
+use crate::stats::ShardStats;
 
 pub(super) use session::{Peer, Session};
 pub(super) use terms::{Explanations, PeerTerms, PublishForm};
 
-/// Owns the sessions and the numbers that tell them apart.
-#[derive(Default)]
+/// Owns the sessions and the numbers that tell them apart, and counts what they have: connections,
+/// places of messages, places in the journal.
 pub(super) struct Sessions {
     slots: Slab<Box<Session>>,
     by_client: HashMap<ClientKey, SessionSlot, RandomState>,
     newest_generation: u32,
+    /// The sum of [`Session::places`].
+    places: u64,
+    stats: Arc<ShardStats>,
+    /// Where durable sessions are counted.
+    flags: Option<Arc<ShardFlags>>,
 }
 
 impl Sessions {
+    pub(super) fn new(stats: Arc<ShardStats>, flags: Option<Arc<ShardFlags>>) -> Self {
+        Self {
+            slots: Slab::new(),
+            by_client: HashMap::default(),
+            newest_generation: 0,
+            places: 0,
+            stats,
+            flags,
+        }
+    }
+
     #[inline]
     pub(super) fn get(&self, slot: SessionSlot) -> Option<&Session> {
         self.slots.get(slot.index()).map(|session| &**session)
@@ -82,23 +102,17 @@ impl Sessions {
         (found.generation == session.generation).then_some(session.slot)
     }
 
-    /// Adds a session, which gets a generation of its own.
+    /// Adds a session, which gets a generation of its own. A durable one counts from here on: its
+    /// subscriptions become visible to routing later.
     pub(super) fn insert(&mut self, mut session: Session) -> SessionSlot {
         session.generation = self.next_generation();
+        if let Some(flags) = self.flags.as_ref().filter(|_| session.journal.is_durable()) {
+            flags.sessions.fetch_add(1, Ordering::SeqCst);
+        }
         let key = session.key().clone();
         let slot = SessionSlot::new(self.slots.insert(Box::new(session)) as u32);
         self.by_client.insert(key, slot);
         slot
-    }
-
-    /// The session has a connection.
-    pub(super) fn connect(&mut self, slot: SessionSlot, conn: ConnId) {
-        self[slot].connection = Some(conn);
-    }
-
-    /// The session has no connection any more. True if it had one.
-    pub(super) fn disconnect(&mut self, slot: SessionSlot) -> bool {
-        self[slot].connection.take().is_some()
     }
 
     /// Whether the session that had this generation still has the slot.
@@ -137,7 +151,42 @@ impl Sessions {
     pub(super) fn remove(&mut self, slot: SessionSlot) -> Box<Session> {
         let session = self.slots.remove(slot.index());
         self.by_client.remove(session.key());
+        self.places -= u64::from(session.places);
+        if let Some(flags) = self.flags.as_ref().filter(|_| session.journal.is_durable()) {
+            flags.sessions.fetch_sub(1, Ordering::SeqCst);
+        }
         session
+    }
+
+    /// The session has a connection.
+    pub(super) fn connect(&mut self, slot: SessionSlot, conn: ConnId) {
+        if self[slot].connection.replace(conn).is_none() {
+            self.stats.sessions_connected.increment();
+        }
+    }
+
+    /// The session has no connection any more.
+    pub(super) fn disconnect(&mut self, slot: SessionSlot) {
+        if self[slot].connection.take().is_some() {
+            self.stats.sessions_connected.decrement();
+        }
+    }
+
+    /// Counts the places that a session's messages take, if there is such a session.
+    #[inline]
+    pub(super) fn count_places(&mut self, slot: SessionSlot) {
+        let Some(session) = self.slots.get_mut(slot.index()) else { return };
+        let places = (session.machine.queue_len() + session.machine.inflight_len()) as u32;
+        if places != session.places {
+            let before = std::mem::replace(&mut session.places, places);
+            self.places = self.places + u64::from(places) - u64::from(before);
+        }
+    }
+
+    /// The places that the messages of all sessions take, as last counted.
+    #[inline]
+    pub(super) fn places(&self) -> u64 {
+        self.places
     }
 
     fn next_generation(&mut self) -> u32 {

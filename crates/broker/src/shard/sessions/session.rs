@@ -23,6 +23,7 @@ use crate::shard::timers::DeadlineTimer;
 pub(in crate::shard) struct Session {
     pub(super) generation: u32,
     key: ClientKey,
+    /// Set and cleared by [`Sessions`](super::Sessions), which counts connected sessions.
     pub(super) connection: Option<ConnId>,
     peer: Peer,
     terms: PeerTerms,
@@ -32,8 +33,8 @@ pub(in crate::shard) struct Session {
     expired_counted: u64,
     partial: PartialPacket,
     pub(super) timer: DeadlineTimer,
-    /// Places of messages as the shard's ledger has them.
-    pub(in crate::shard) places_counted: u32,
+    /// Places of messages in its queue and window, as [`Sessions`](super::Sessions) counts them.
+    pub(super) places: u32,
     /// The protocol. What it records goes through [`Shard::act`](crate::shard::Shard::act).
     pub(in crate::shard) machine: Machine,
     pub(in crate::shard) subscriptions: SubscribedFilters,
@@ -73,7 +74,7 @@ impl Session {
             expired_counted: 0,
             partial: PartialPacket::default(),
             timer: DeadlineTimer::default(),
-            places_counted: 0,
+            places: 0,
             machine,
             subscriptions: SubscribedFilters::default(),
             memberships: Memberships::default(),

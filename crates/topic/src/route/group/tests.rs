@@ -91,13 +91,16 @@ fn a_key_keeps_its_shard_until_the_members_change() {
 }
 
 #[test]
-fn waiting_messages_are_counted() {
-    let group = group(2);
-    group.wait();
-    group.wait();
-    assert_eq!(group.waiting(), 2);
-    group.waited(2);
-    assert_eq!(group.waiting(), 0);
+fn waiting_messages_and_durable_members_count_until_they_are_dropped() {
+    let group = Arc::new(group(2));
+    let places = [group.wait(), group.wait()];
+    let member = group.durable_member();
+    assert_eq!((group.waiting(), group.durable_members()), (2, 1));
+    assert!(Arc::ptr_eq(places[0].group(), &group));
+    drop(places);
+    assert_eq!((group.waiting(), group.durable_members()), (0, 1));
+    drop(member);
+    assert_eq!(group.durable_members(), 0);
 }
 
 proptest! {

@@ -61,7 +61,6 @@ struct World {
     shards: Vec<ModelShard>,
     sessions: Vec<Session>,
     versions: RetainedVersions,
-    totals: RetainedTotals,
     map_version: u64,
     mails: Vec<VecDeque<Letter>>,
     /// By topic, what was published, by its version.
@@ -70,8 +69,9 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> Self {
+        let totals = totals(100, 10_000);
         let shard = || ModelShard {
-            store: RetainedStore::default(),
+            store: store_in(&totals),
             open: VecDeque::new(),
             doing: Doing::Nothing,
         };
@@ -80,7 +80,6 @@ impl World {
             shards: (0..SHARDS).map(|_| shard()).collect(),
             sessions: Vec::new(),
             versions: RetainedVersions::new(SHARDS),
-            totals: RetainedTotals::default(),
             map_version: 0,
             mails: (0..SHARDS * SHARDS).map(|_| VecDeque::new()).collect(),
             published: BTreeMap::new(),
@@ -220,7 +219,7 @@ impl World {
     fn receive(&mut self, from: usize, shard: usize, letter: Letter) {
         match letter {
             Letter::Retain(message) => {
-                self.shards[shard].store.arrive(message, &self.totals, LIMITS);
+                self.shards[shard].store.arrive(message);
             }
             Letter::Deliver(message) => {
                 let owner = owner_shard(0, message.topic().as_bytes(), SHARDS);
