@@ -73,7 +73,7 @@ pub fn estimate(scenario: &Scenario, costs: Costs<'_>) -> Result<Needs, PlanErro
     needs.payload_bytes_max = payload_bytes.iter().copied().max().unwrap_or(0);
     let mut receivers = vec![0_u64; plan.streams().count()];
     for route in &plan.routes {
-        receivers[route.stream as usize] += 1;
+        receivers[route.stream.index()] += 1;
     }
     for (((_, _, block), receivers), bytes) in plan.streams().zip(receivers).zip(payload_bytes) {
         let Some(rate) = block.pace.per_second() else {

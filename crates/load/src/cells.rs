@@ -28,9 +28,9 @@ pub(crate) struct Cell {
 impl Cells {
     pub(crate) fn new(plan: &Plan) -> Self {
         let mut cells = Self::default();
-        let mut index: ClientIndex = 0;
+        let mut indexes = ClientIndex::all();
         for (group, members) in plan.groups.iter().enumerate() {
-            for _ in &members.clients {
+            for (_, index) in members.clients.iter().zip(&mut indexes) {
                 let name = plan.target_of(members, index).map_or("", |target| &target.name);
                 let known = cells.targets.iter().position(|target| target == name);
                 let target = known.unwrap_or_else(|| {
@@ -45,14 +45,13 @@ impl Cells {
                 });
                 cells.infos[at].clients += 1;
                 cells.cell_of_client.push(at as u16);
-                index += 1;
             }
         }
         cells
     }
 
     pub(crate) fn cell_of(&self, client: ClientIndex) -> usize {
-        usize::from(self.cell_of_client[client as usize])
+        usize::from(self.cell_of_client[client.index()])
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -80,7 +79,10 @@ mod tests {
         assert_eq!(cells.targets, ["a", "b"]);
         let cell = |group, target, clients| Cell { group, target, clients };
         assert_eq!(cells.infos, [cell(0, 0, 3), cell(1, 1, 1)]);
-        assert_eq!([0, 1, 2, 3].map(|client| cells.cell_of(client)), [0, 0, 0, 1]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|client| cells.cell_of(ClientIndex::new(client))),
+            [0, 0, 0, 1]
+        );
         plan.targets[1].name = "c".into();
         assert_eq!(Cells::new(&plan).infos, [cell(0, 0, 2), cell(0, 1, 1), cell(1, 2, 1)]);
     }

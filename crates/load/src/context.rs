@@ -47,13 +47,13 @@ impl RunContext {
         let streams = Arc::new(Streams::new(&plan));
         let mut receivers = vec![0; streams.infos.len()];
         for route in &plan.routes {
-            receivers[route.stream as usize] += 1;
+            receivers[route.stream.index()] += 1;
         }
         let mut counts = vec![0; plan.threads];
         let homes = plan
             .streams()
             .map(|(client, _, block)| {
-                let thread = placement.thread_of[client as usize];
+                let thread = placement.thread_of[client.index()];
                 let local = counts[usize::from(thread)];
                 counts[usize::from(thread)] += 1;
                 let wants_credit =

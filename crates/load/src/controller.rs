@@ -184,7 +184,7 @@ impl Controller {
                     missing: statuses.iter().map(|status| status.probes_missing).sum(),
                     expected: statuses.iter().map(|status| status.probes_expected).sum(),
                     waited_ms: timeout_ns / 1_000_000,
-                    first_topic: self.context.streams.infos[stream as usize].topic.to_string(),
+                    first_topic: self.context.streams.infos[stream.index()].topic.to_string(),
                 });
             }
         }
@@ -513,7 +513,7 @@ impl Controller {
             ReportBody::Status(status) => self.inbox.statuses.push(status),
             ReportBody::Ends(ends) => {
                 for (stream, end) in ends {
-                    self.inbox.ends[stream as usize] = end;
+                    self.inbox.ends[stream.index()] = end;
                 }
                 self.inbox.ends_from += 1;
             }

@@ -27,6 +27,7 @@ mod controller;
 mod engine;
 pub mod events;
 mod histogram;
+mod index;
 mod lateness;
 mod mail;
 pub mod null_broker;

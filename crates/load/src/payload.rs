@@ -15,6 +15,8 @@
 
 use std::sync::Arc;
 
+use crate::index::StreamIndex;
+
 mod content;
 mod kind;
 mod printable;
@@ -45,7 +47,7 @@ pub struct Header {
     /// The run's number, 24 bits.
     pub run: u32,
     /// Publisher stream.
-    pub stream: u32,
+    pub stream: StreamIndex,
     /// Sequence number within the stream. For probes: the attempt.
     pub seq: u32,
     /// A readiness probe, not part of the load.
@@ -66,7 +68,7 @@ impl Header {
     /// The 24 bytes of the header.
     pub const fn encode(&self) -> [u8; HEADER_BYTES] {
         let run = (MAGIC as u128) << 24 | (self.run & 0x00FF_FFFF) as u128;
-        let stream = self.stream | if self.probe { PROBE } else { 0 };
+        let stream = self.stream.number() | if self.probe { PROBE } else { 0 };
         let high =
             run << 96 | (stream as u128) << 64 | (self.seq as u128) << 32 | self.late_us as u128;
         let (high, low) = (high.to_be_bytes(), self.intended_ns.to_be_bytes());
@@ -90,7 +92,7 @@ impl Header {
         let stream = word(4);
         Some(Self {
             run: word(0) & 0x00FF_FFFF,
-            stream: stream & !PROBE,
+            stream: StreamIndex::new(stream & !PROBE),
             seq: word(8),
             probe: stream & PROBE != 0,
             late_us: word(12),
@@ -119,9 +121,10 @@ impl Pool {
     /// # Panics
     /// When the payload is smaller than the header or larger than the pool was made for.
     #[inline]
-    pub fn fill(&self, stream: u32, seq: u32, payload_bytes: usize) -> &[u8] {
+    pub fn fill(&self, stream: StreamIndex, seq: u32, payload_bytes: usize) -> &[u8] {
         // Multiplicative hashing spreads neighbours over the whole pool.
-        let mixed = (u64::from(stream) << 32 | u64::from(seq)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed =
+            (u64::from(stream.number()) << 32 | u64::from(seq)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let at = (mixed >> 40) as usize % POOL_POSITIONS;
         &self.bytes[at..at + payload_bytes - HEADER_BYTES]
     }

@@ -30,18 +30,18 @@ impl Placement {
             let thread = lightest.unwrap_or(0);
             load[thread] += weight;
             for &member in members {
-                thread_of[member as usize] = thread as u16;
+                thread_of[member.index()] = thread as u16;
             }
         };
         for members in clusters {
-            let weight: f64 = members.iter().map(|&member| weights[member as usize]).sum();
+            let weight: f64 = members.iter().map(|&member| weights[member.index()]).sum();
             if weight > fair * 1.2 {
                 let mut members = members;
                 members.sort_by(|&a, &b| {
-                    f64::total_cmp(&weights[b as usize], &weights[a as usize]).then(a.cmp(&b))
+                    f64::total_cmp(&weights[b.index()], &weights[a.index()]).then(a.cmp(&b))
                 });
                 for member in members {
-                    place(&[member], weights[member as usize]);
+                    place(&[member], weights[member.index()]);
                 }
             } else {
                 place(&members, weight);
@@ -52,7 +52,7 @@ impl Placement {
 
     /// The clients of `thread`, in order.
     pub(crate) fn clients_of(&self, thread: usize) -> Vec<ClientIndex> {
-        (0..)
+        ClientIndex::all()
             .zip(&self.thread_of)
             .filter(|(_, at)| usize::from(**at) == thread)
             .map(|(client, _)| client)
@@ -72,32 +72,32 @@ fn clusters(plan: &Plan) -> (Vec<Vec<ClientIndex>>, Vec<f64>) {
         .map(|(client, _, block)| (client, block.pace.per_second().unwrap_or(CLOSED_RATE)))
         .collect();
     for &(client, rate) in &streams {
-        weights[client as usize] += rate;
+        weights[client.index()] += rate;
     }
     let mut sets = Sets::new(clients);
     let members = members_of_groups(plan);
     for route in &plan.routes {
-        let (publisher, rate) = streams[route.stream as usize];
+        let (publisher, rate) = streams[route.stream.index()];
         match route.receiver {
             Receiver::Client(client) => {
-                weights[client as usize] += rate;
+                weights[client.index()] += rate;
                 sets.join(publisher, client);
             }
             Receiver::Shared(group) => {
                 let members = &members[group as usize];
                 for &member in members {
-                    weights[member as usize] += rate / members.len() as f64;
+                    weights[member.index()] += rate / members.len() as f64;
                     sets.join(publisher, member);
                 }
             }
         }
     }
     let mut clusters: HashMap<ClientIndex, Vec<ClientIndex>> = HashMap::new();
-    for client in 0..clients as ClientIndex {
+    for client in ClientIndex::all().take(clients) {
         clusters.entry(sets.root(client)).or_default().push(client);
     }
     let weigh = |members: &[ClientIndex]| -> f64 {
-        members.iter().map(|&member| weights[member as usize]).sum()
+        members.iter().map(|&member| weights[member.index()]).sum()
     };
     let mut clusters: Vec<Vec<ClientIndex>> = clusters.into_values().collect();
     clusters.sort_by(|a, b| f64::total_cmp(&weigh(b), &weigh(a)).then(a.cmp(b)));
@@ -108,7 +108,7 @@ fn members_of_groups(plan: &Plan) -> Vec<Vec<ClientIndex>> {
     let groups = plan.shared_groups();
     let mut members = vec![Vec::new(); groups.len()];
     let numbers: HashMap<SharedGroup<'_>, usize> = groups.into_iter().zip(0..).collect();
-    for (index, (_, client)) in (0..).zip(plan.clients()) {
+    for (index, (_, client)) in ClientIndex::all().zip(plan.clients()) {
         for subscription in &client.subscriptions {
             if let Some(group) = SharedGroup::parse(&subscription.filter) {
                 members[numbers[&group]].push(index);
@@ -125,15 +125,15 @@ struct Sets {
 
 impl Sets {
     fn new(clients: usize) -> Self {
-        Self { parents: (0..clients as ClientIndex).collect() }
+        Self { parents: ClientIndex::all().take(clients).collect() }
     }
 
     fn root(&mut self, client: ClientIndex) -> ClientIndex {
         let mut at = client;
-        while self.parents[at as usize] != at {
+        while self.parents[at.index()] != at {
             // Path halving keeps later searches short.
-            let grandparent = self.parents[self.parents[at as usize] as usize];
-            self.parents[at as usize] = grandparent;
+            let grandparent = self.parents[self.parents[at.index()].index()];
+            self.parents[at.index()] = grandparent;
             at = grandparent;
         }
         at
@@ -141,7 +141,7 @@ impl Sets {
 
     fn join(&mut self, a: ClientIndex, b: ClientIndex) {
         let (a, b) = (self.root(a), self.root(b));
-        self.parents[a.max(b) as usize] = a.min(b);
+        self.parents[a.max(b).index()] = a.min(b);
     }
 }
 

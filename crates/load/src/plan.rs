@@ -14,6 +14,7 @@ mod pace;
 mod ports;
 mod target;
 
+pub use crate::index::{ClientIndex, StreamIndex};
 pub use action::{Action, ActionKind};
 pub use check::PlanError;
 pub use expect::{Bridge, SharedGroup};
@@ -24,13 +25,6 @@ pub use tacho_net::local_port_range;
 pub use target::{Target, Transport};
 
 use crate::payload::Payload;
-
-/// Position of a client in the plan, counted through all groups in order.
-pub type ClientIndex = u32;
-
-/// Position of a publish stream in the plan, counted through all clients in order. Payload headers
-/// carry it.
-pub type StreamIndex = u32;
 
 /// A resolved run.
 #[derive(Debug, Clone)]
@@ -352,7 +346,7 @@ impl Plan {
     /// When a stream names a block that its group does not have; [`Plan::check`] refuses such
     /// plans.
     pub fn streams(&self) -> impl Iterator<Item = (ClientIndex, &Stream, &PublishBlock)> {
-        (0..).zip(self.clients()).flat_map(|(index, (group, client))| {
+        ClientIndex::all().zip(self.clients()).flat_map(|(index, (group, client))| {
             client.streams.iter().map(move |stream| (index, stream, &group.publish[stream.block]))
         })
     }
@@ -360,7 +354,7 @@ impl Plan {
     /// The target of the client with this index, which belongs to `group`.
     pub fn target_of<'a>(&'a self, group: &'a Group, client: ClientIndex) -> Option<&'a Target> {
         let targets = if group.targets.is_empty() { &self.targets } else { &group.targets };
-        targets.get(client as usize % targets.len().max(1))
+        targets.get(client.index() % targets.len().max(1))
     }
 
     /// Number of clients.
@@ -383,12 +377,12 @@ impl Plan {
         };
         // Messages to absent clients are not due while they are published.
         let is_due = |route: &&Route| match route.receiver {
-            Receiver::Client(client) => !absent.get(client as usize).copied().unwrap_or(false),
+            Receiver::Client(client) => !absent.get(client.index()).copied().unwrap_or(false),
             Receiver::Shared(_) => true,
         };
         let due = self.routes.iter().filter(is_due);
         // The sum of an empty iterator of f64 is -0.
-        due.map(|route| rates[route.stream as usize]).sum::<f64>() + 0.0
+        due.map(|route| rates[route.stream.index()]).sum::<f64>() + 0.0
     }
 }
 

@@ -221,11 +221,13 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::StreamIndex;
 
     const WINDOW: Window = Window { start_ns: 1_000_000_000, end_ns: 2_000_000_000 };
 
     fn header(intended_ns: u64, late_us: u32) -> Header {
-        Header { run: 0, stream: 0, seq: 0, probe: false, intended_ns, late_us }
+        let stream = StreamIndex::default();
+        Header { run: 0, stream, seq: 0, probe: false, intended_ns, late_us }
     }
 
     #[test]

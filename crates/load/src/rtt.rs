@@ -13,7 +13,7 @@ use crate::cells::Cells;
 use crate::context::RunContext;
 use crate::events::ConnectError;
 use crate::mail::{Report, ReportBody, RoundTrip};
-use crate::plan::{Plan, Target};
+use crate::plan::{ClientIndex, Plan, Target};
 
 /// Delay before a reconnect.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -59,7 +59,7 @@ impl RttThread {
 /// One connection per broker, with the parameters of its first client.
 fn connections(plan: &Plan, cells: &Cells) -> Vec<PingConnection> {
     let mut connections: Vec<Option<PingConnection>> = cells.targets.iter().map(|_| None).collect();
-    for (index, (group, client)) in (0..).zip(plan.clients()) {
+    for (index, (group, client)) in ClientIndex::all().zip(plan.clients()) {
         let number = cells.infos[cells.cell_of(index)].target;
         let Some(target) = plan.target_of(group, index) else { continue };
         connections[number].get_or_insert_with(|| PingConnection {

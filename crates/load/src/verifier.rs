@@ -55,7 +55,7 @@ struct Responders {
 
 /// The correlation data of a request.
 pub(crate) fn correlation(stream: StreamIndex, seq: u32) -> [u8; 8] {
-    (u64::from(stream) << 32 | u64::from(seq)).to_be_bytes()
+    (u64::from(stream.number()) << 32 | u64::from(seq)).to_be_bytes()
 }
 
 /// A stream, as its receivers must see it.
@@ -107,10 +107,11 @@ impl Streams {
             .collect();
         let all = infos.iter().map(|info| &info.content);
         let contents = Contents::new(plan.seed, unix_offset_ns(), all);
-        let wills = (0..).zip(plan.clients()).filter_map(|(index, (group, client))| {
-            let (will, topic) = group.will.as_ref().zip(client.will_topic.as_deref())?;
-            Some((topic.into(), (will.payload.clone(), index)))
-        });
+        let wills =
+            ClientIndex::all().zip(plan.clients()).filter_map(|(index, (group, client))| {
+                let (will, topic) = group.will.as_ref().zip(client.will_topic.as_deref())?;
+                Some((topic.into(), (will.payload.clone(), index)))
+            });
         let responders = Responders::default();
         Self { run: plan.run_id & 0x00FF_FFFF, contents, infos, wills: wills.collect(), responders }
     }
@@ -118,7 +119,7 @@ impl Streams {
     /// Whether answers to the stream's requests may be missing that the broker never received.
     fn owes_answers(&self, stream: StreamIndex) -> bool {
         let Responders { away, owe } = &self.responders;
-        self.infos[stream as usize].response.is_some()
+        self.infos[stream.index()].response.is_some()
             && (owe.load(Ordering::Relaxed) || away.load(Ordering::Relaxed) > 0)
     }
 
@@ -325,8 +326,8 @@ impl Verifier {
         let state = &self.clients[client];
         let shared = filter.strip_prefix("$share/").and_then(|rest| rest.split_once('/'));
         let streams = &self.streams.infos;
-        let matches = |stream: u32, filter: &str| {
-            streams[stream as usize].topics().any(|topic| tacho_topic::matches(filter, topic))
+        let matches = |stream: StreamIndex, filter: &str| {
+            streams[stream.index()].topics().any(|topic| tacho_topic::matches(filter, topic))
         };
         let mut is_lower = false;
         match shared {
@@ -389,7 +390,7 @@ impl Verifier {
             Observation::New { skipped } => 1 + skipped,
             Observation::OutOfOrder => {
                 // The answers of several responders have no common order.
-                if !self.streams.infos[header.stream as usize].is_answer(received) {
+                if !self.streams.infos[header.stream.index()].is_answer(received) {
                     delivery.out_of_order += 1;
                     violations.out_of_order += u64::from(!state.failed);
                 }
@@ -474,7 +475,7 @@ impl Verifier {
     fn is_intact(&mut self, header: &Header, received: &Received<'_>) -> bool {
         let Streams { contents, infos, .. } = &*self.streams;
         let payload = received.payload;
-        infos.get(header.stream as usize).is_some_and(|info| {
+        infos.get(header.stream.index()).is_some_and(|info| {
             info.topics().any(|topic| topic == received.topic)
                 && info.is_correlated(header, received)
                 && contents.is_intact(

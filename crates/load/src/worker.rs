@@ -12,7 +12,7 @@ use crate::context::RunContext;
 use crate::events::{ConnectError, Failure};
 use crate::histogram::{Histogram, histogram};
 use crate::mail::{Enter, Mail, Report, ReportBody};
-use crate::plan::{ClientIndex, Timing};
+use crate::plan::{ClientIndex, StreamIndex, Timing};
 use crate::recorder::Recorder;
 use crate::verifier::Verifier;
 
@@ -140,18 +140,18 @@ impl Worker {
     fn add_clients(&mut self, context: &RunContext, members: &[ClientIndex]) {
         let mut positions = vec![None; context.placement.thread_of.len()];
         for (local, &client) in (0u32..).zip(members) {
-            positions[client as usize] = Some(local);
+            positions[client.index()] = Some(local);
         }
         let mut block_sizes: Vec<Vec<u64>> =
             context.plan.groups.iter().map(|group| vec![0; group.publish.len()]).collect();
-        let (mut index, mut stream_index) = (0, 0);
+        let (mut indexes, mut stream_indexes) = (ClientIndex::all(), StreamIndex::all());
         for (group_index, group) in context.plan.groups.iter().enumerate() {
-            for (rank, client) in group.clients.iter().enumerate() {
+            for ((rank, client), index) in group.clients.iter().enumerate().zip(&mut indexes) {
                 let cell = context.cells.cell_of(index) as u16;
                 let first_stream = self.streams.len() as u32;
-                for stream in &client.streams {
+                for (stream, stream_index) in client.streams.iter().zip(&mut stream_indexes) {
                     let ordinal = &mut block_sizes[group_index][stream.block];
-                    if let Some(local) = positions[index as usize] {
+                    if let Some(local) = positions[index.index()] {
                         self.streams.push(VirtualStream::new(&StreamOrigin {
                             index: stream_index,
                             ordinal: *ordinal,
@@ -160,18 +160,16 @@ impl Worker {
                             group,
                             client,
                             stream,
-                            receivers: context.receivers[stream_index as usize],
+                            receivers: context.receivers[stream_index.index()],
                         }));
                     }
                     *ordinal += 1;
-                    stream_index += 1;
                 }
-                if positions[index as usize].is_some() {
+                if positions[index.index()].is_some() {
                     let streams = first_stream..self.streams.len() as u32;
                     let place = client::ClientPlace { index, group: group_index, rank, cell };
                     self.clients.push(VirtualClient::new(place, group, streams));
                 }
-                index += 1;
             }
         }
         for stream in &mut self.streams {
@@ -247,7 +245,7 @@ impl Worker {
     fn source_of(&self, index: ClientIndex) -> Option<SocketAddr> {
         let sources = &self.context.plan.sources;
         let count = sources.len().max(1);
-        sources.get(index as usize % count).map(|ip| (*ip, 0).into())
+        sources.get(index.index() % count).map(|ip| (*ip, 0).into())
     }
 }
 

@@ -6,13 +6,10 @@
 //! cargo test --release -p tacho-load --test accuracy -- --ignored --test-threads 1 --nocapture
 //! ```
 
-mod common;
-
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
-use common::{Scene, open, run};
 use tacho_codec::{
     Ack, ConnAck, Direction, Packet, PacketId, Publish, QoS, ReasonCode, SubAck, Version,
     split_frame,
@@ -20,6 +17,7 @@ use tacho_codec::{
 use tacho_load::payload::Header;
 use tacho_load::{Histogram, Phase, Timing};
 use tacho_net::{Closed, ConnId, Handler, Loop, LoopConfig, Net, Next, Remote, clock, mailboxes};
+use tacho_testkit::load::{Scene, open, run};
 
 const MS: u64 = 1_000_000;
 

@@ -1,16 +1,14 @@
 //! Timed actions: clients that are disconnected, paused, taken over, and subscribe later.
 
-mod common;
-
-use common::{Behaviour, Broker, Fault, Outcome, Scene, run, with_fault};
 use tacho_codec::QoS;
 use tacho_load::{Action, ActionKind, Phase, Plan, PlanError, Reconnect, Subscription, Will};
+use tacho_testkit::load::{Behaviour, Fault, FaultyBroker, Outcome, Scene, run, with_fault};
 
 const MS: u64 = 1_000_000;
 
 /// Applies an action of this kind to the subscribers of pairs after 300 ms.
 fn acting(
-    broker: &Broker,
+    broker: &FaultyBroker,
     scene: &Scene,
     kind: ActionKind,
     change: impl FnOnce(&mut Plan),
@@ -29,7 +27,7 @@ fn acting(
 #[test]
 fn dropped_clients_reconnect_and_losses_of_ended_sessions_are_no_violation() {
     for (clean, qos) in [(false, QoS::AtLeastOnce), (true, QoS::ExactlyOnce)] {
-        let broker = Broker::start(Behaviour::default());
+        let broker = FaultyBroker::start(Behaviour::default());
         let scene = Scene { threads: 2, ..Scene::pairs(4, qos) };
         let outcome = acting(&broker, &scene, ActionKind::Disconnect { clean }, |_| {});
         let totals = outcome.only();
@@ -55,7 +53,7 @@ fn a_loss_after_the_reconnect_is_a_violation() {
         110 => Fault::Drop,
         _ => Fault::None,
     });
-    let broker = Broker::start(behaviour);
+    let broker = FaultyBroker::start(behaviour);
     let scene = Scene { measure_ms: 1_500, ..Scene::pairs(2, QoS::AtLeastOnce) };
     let outcome = acting(&broker, &scene, ActionKind::Disconnect { clean: false }, |plan| {
         plan.groups[1].reconnect =
@@ -67,7 +65,7 @@ fn a_loss_after_the_reconnect_is_a_violation() {
 
 #[test]
 fn a_persistent_session_is_complete_after_the_reconnect() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let scene = Scene::pairs(2, QoS::AtLeastOnce);
     let outcome = acting(&broker, &scene, ActionKind::Disconnect { clean: false }, |plan| {
         plan.groups[1].session_expiry_s = 60;
@@ -80,7 +78,7 @@ fn a_persistent_session_is_complete_after_the_reconnect() {
 
 #[test]
 fn without_a_reconnect_policy_clients_stay_away_and_their_wills_are_published() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let scene = Scene::pairs(4, QoS::AtLeastOnce);
     let outcome = acting(&broker, &scene, ActionKind::Disconnect { clean: false }, |plan| {
         plan.groups[1].reconnect = None;
@@ -108,7 +106,7 @@ fn without_a_reconnect_policy_clients_stay_away_and_their_wills_are_published() 
 
 #[test]
 fn paused_consumers_receive_everything_later() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let scene = Scene::pairs(2, QoS::AtMostOnce);
     let outcome = acting(&broker, &scene, ActionKind::Pause { for_ns: 400 * MS }, |plan| {
         plan.actions[0].clients = 1;
@@ -125,7 +123,7 @@ fn paused_consumers_receive_everything_later() {
 #[test]
 fn a_second_connection_takes_over_and_the_first_one_is_notified() {
     for threads in [1, 2] {
-        let broker = Broker::start(Behaviour::default());
+        let broker = FaultyBroker::start(Behaviour::default());
         let scene = Scene { threads, ..Scene::pairs(3, QoS::AtLeastOnce) };
         let outcome = acting(&broker, &scene, ActionKind::TakeOver, |plan| {
             plan.groups[1].session_expiry_s = 60;
@@ -144,7 +142,7 @@ fn a_second_connection_takes_over_and_the_first_one_is_notified() {
 
 #[test]
 fn a_group_that_subscribes_later_receives_messages_from_then_on() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let scene = Scene::pairs(2, QoS::AtLeastOnce);
     let outcome = acting(&broker, &scene, ActionKind::Subscribe, |_| {});
     let totals = outcome.only();
@@ -157,7 +155,7 @@ fn a_group_that_subscribes_later_receives_messages_from_then_on() {
 
 #[test]
 fn actions_without_valid_clients_are_refused() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let mut plan = Scene::pairs(1, QoS::AtMostOnce).plan(broker.addr);
     let action = Action {
         after_ns: 0,
@@ -175,7 +173,7 @@ fn actions_without_valid_clients_are_refused() {
 
 #[test]
 fn reconnects_after_the_window_do_not_affect_it() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let outcome = acting(
         &broker,
         &Scene::pairs(0, QoS::AtMostOnce),

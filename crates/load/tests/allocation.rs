@@ -1,16 +1,14 @@
 //! Publishing, receiving and verifying does not allocate per message.
 
-mod common;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::Scene;
 use tacho_codec::QoS;
 use tacho_load::null_broker::NullBroker;
 use tacho_load::{Engine, Event, Pace, PhaseKind};
 use tacho_net::{Loop, LoopConfig, mailboxes};
+use tacho_testkit::load::Scene;
 
 /// Allocations of the whole process: generator, controller and broker.
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);

@@ -1,20 +1,18 @@
 //! Requests and answers: the QoS of answers, and the judgement of missing ones.
 
-mod common;
-
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use common::{Behaviour, Broker, Fault, Scene, run, with_fault};
 use tacho_codec::QoS;
 use tacho_load::payload::Header;
 use tacho_load::{Action, ActionKind, Phase, Plan, Reconnect, Subscription};
+use tacho_testkit::load::{Behaviour, Fault, FaultyBroker, Scene, run, with_fault};
 
 const MS: u64 = 1_000_000;
 const ALL: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
 
 /// Three clients send 100 requests per second each; two responders share the requests.
-fn plan(broker: &Broker, qos: QoS) -> Plan {
+fn plan(broker: &FaultyBroker, qos: QoS) -> Plan {
     let scene = Scene { threads: 2, measure_ms: 700, ..Scene::pairs(3, qos) };
     let mut plan = scene.plan(broker.addr);
     for (number, client) in plan.groups[0].clients.iter_mut().enumerate() {
@@ -42,7 +40,8 @@ fn answers_have_the_qos_of_their_requests_even_with_an_inflight_window_of_one() 
                 ears.lock().expect("no panic under the lock").push(qos);
             }
         };
-        let broker = Broker::start(Behaviour { hears: Box::new(hears), ..Behaviour::default() });
+        let broker =
+            FaultyBroker::start(Behaviour { hears: Box::new(hears), ..Behaviour::default() });
         let mut plan = plan(&broker, qos);
         plan.groups[1].inflight_max = 1;
         let outcome = run(plan);
@@ -74,7 +73,7 @@ fn without_an_answer() -> Behaviour {
 #[test]
 fn an_answer_lost_by_the_broker_is_a_violation() {
     for (qos, broken) in ALL.into_iter().zip([0, 3, 3]) {
-        let broker = Broker::start(without_an_answer());
+        let broker = FaultyBroker::start(without_an_answer());
         let mut plan = plan(&broker, qos);
         plan.phases[5] = Phase::Drain { timeout_ns: 1_000 * MS };
         let outcome = run(plan);
@@ -88,7 +87,7 @@ fn an_answer_lost_by_the_broker_is_a_violation() {
 fn answers_missing_because_responders_left_are_no_violation() {
     for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
         // Some answers are missing in any case.
-        let broker = Broker::start(without_an_answer());
+        let broker = FaultyBroker::start(without_an_answer());
         let mut plan = plan(&broker, qos);
         let kind = ActionKind::Disconnect { clean: false };
         let (after_ns, over_ns, turn) = (400 * MS, 0, 0);

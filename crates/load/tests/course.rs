@@ -1,20 +1,20 @@
 //! The course of a run: steps, intervals, abort, keep-alive, early ends.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::{Behaviour, Broker, Fault, Outcome, Scene, collect, open, run, with_fault};
 use tacho_codec::{QoS, ReasonCode};
 use tacho_load::{
     CatchUp, End, Engine, Event, Pace, Phase, PhaseKind, PhasePolicy, Rate, Scale, Timing,
+};
+use tacho_testkit::load::{
+    Behaviour, Fault, FaultyBroker, Outcome, Scene, collect, open, run, with_fault,
 };
 
 const MS: u64 = 1_000_000;
 
 #[test]
 fn steps_are_measured_one_by_one() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let mut plan = Scene::pairs(10, QoS::AtLeastOnce).plan(broker.addr);
     let step = |num| {
         let scale = Scale { num, den: 2 };
@@ -38,7 +38,7 @@ fn steps_are_measured_one_by_one() {
 
 #[test]
 fn measure_without_drain_gets_one() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let mut plan = Scene::pairs(2, QoS::AtMostOnce).plan(broker.addr);
     plan.phases.remove(5);
     let outcome = run(plan);
@@ -48,7 +48,7 @@ fn measure_without_drain_gets_one() {
 
 #[test]
 fn intervals_cover_the_phases_second_by_second() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let scene = Scene {
         threads: 2,
         warm_up_ms: 500,
@@ -77,7 +77,7 @@ fn intervals_cover_the_phases_second_by_second() {
 
 #[test]
 fn an_aborted_run_reports_its_partial_window() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let scene = Scene { measure_ms: 600_000, ..Scene::pairs(10, QoS::AtLeastOnce) };
     let engine = Engine::start(scene.plan(broker.addr)).expect("the plan is good");
     let abort = engine.abort_handle();
@@ -101,7 +101,7 @@ fn an_aborted_run_reports_its_partial_window() {
 
 #[test]
 fn dropping_the_engine_ends_its_threads() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     // Much longer than the limit below on any machine.
     let scene = Scene { measure_ms: 600_000, ..Scene::pairs(2, QoS::AtMostOnce) };
     let begun = Instant::now();
@@ -115,7 +115,7 @@ fn a_missing_probe_ends_the_run() {
         fault: Box::new(|header| if header.stream == 1 { Fault::Drop } else { Fault::None }),
         ..Behaviour::default()
     };
-    let broker = Broker::start(behaviour);
+    let broker = FaultyBroker::start(behaviour);
     let mut plan = Scene::pairs(3, QoS::AtMostOnce).plan(broker.addr);
     plan.phases[2] = Phase::Probe { timeout_ns: 2_000 * MS };
     let outcome = run(plan);
@@ -128,7 +128,7 @@ fn a_missing_probe_ends_the_run() {
 #[test]
 fn losing_all_clients_ends_the_run_early() {
     let broker =
-        Broker::start(with_fault(
+        FaultyBroker::start(with_fault(
             |header| {
                 if header.seq == 30 { Fault::Close } else { Fault::None }
             },
@@ -148,7 +148,7 @@ fn losing_all_clients_ends_the_run_early() {
 
 #[test]
 fn idle_clients_are_kept_alive() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let mut plan = Scene { warm_up_ms: 0, measure_ms: 6_500, ..Scene::pairs(1, QoS::AtMostOnce) }
         .plan(broker.addr);
     for group in &mut plan.groups {
@@ -161,7 +161,7 @@ fn idle_clients_are_kept_alive() {
 
 #[test]
 fn spinning_is_precise_and_does_not_count_as_busy() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let mut plan = Scene::pairs(2, QoS::AtMostOnce).plan(broker.addr);
     plan.timing = Timing::Spin;
     let outcome = run(plan);
@@ -174,7 +174,7 @@ fn spinning_is_precise_and_does_not_count_as_busy() {
 
 #[test]
 fn batch_timing_sends_everything_late() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let mut scene = Scene { measure_ms: 500, ..Scene::pairs(1, QoS::AtLeastOnce) };
     scene.pace = Pace::Open {
         rate: Rate { messages: 5_000, per_ns: 1_000 * MS },
@@ -195,7 +195,7 @@ fn batch_timing_sends_everything_late() {
 
 /// A broker that never acknowledges, so that the inflight window stays full.
 fn stalled(catch_up: CatchUp) -> Outcome {
-    let broker = Broker::start(Behaviour { mute: true, ..Behaviour::default() });
+    let broker = FaultyBroker::start(Behaviour { mute: true, ..Behaviour::default() });
     let mut scene = Scene {
         inflight_max: 1,
         warm_up_ms: 0,
@@ -223,8 +223,10 @@ fn messages_blocked_by_a_full_window_are_counted_with_every_catch_up_policy() {
 
 #[test]
 fn refused_messages_are_counted_and_named_once() {
-    let broker =
-        Broker::start(Behaviour { puback: ReasonCode::QUOTA_EXCEEDED, ..Behaviour::default() });
+    let broker = FaultyBroker::start(Behaviour {
+        puback: ReasonCode::QUOTA_EXCEEDED,
+        ..Behaviour::default()
+    });
     let scene = Scene { pace: open(50), warm_up_ms: 0, ..Scene::pairs(2, QoS::AtLeastOnce) };
     let outcome = run(scene.plan(broker.addr));
     let counters = outcome.counted();
@@ -237,7 +239,7 @@ fn refused_messages_are_counted_and_named_once() {
 #[test]
 fn an_unknown_packet_identifier_in_pubcomp_is_no_refusal() {
     let pubcomp = ReasonCode::PACKET_IDENTIFIER_NOT_FOUND;
-    let broker = Broker::start(Behaviour { pubcomp, ..Behaviour::default() });
+    let broker = FaultyBroker::start(Behaviour { pubcomp, ..Behaviour::default() });
     let scene = Scene { pace: open(50), warm_up_ms: 0, ..Scene::pairs(2, QoS::ExactlyOnce) };
     let outcome = run(scene.plan(broker.addr));
     let (totals, counters) = (outcome.only(), outcome.counted());
@@ -248,7 +250,7 @@ fn an_unknown_packet_identifier_in_pubcomp_is_no_refusal() {
 
 #[test]
 fn clients_without_a_connack_are_given_up() {
-    let broker = Broker::start(Behaviour {
+    let broker = FaultyBroker::start(Behaviour {
         connack: |id| (id != "pub-1").then_some(ReasonCode::SUCCESS),
         ..Behaviour::default()
     });

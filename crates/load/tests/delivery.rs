@@ -1,20 +1,18 @@
 //! Runs against a test broker: everything is delivered, or reported as missing.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{Behaviour, Broker, Fault, Scene, open, run, with_fault};
 use tacho_codec::{QoS, ReasonCode, Version};
 use tacho_load::{
-    Arrivals, CatchUp, End, Failure, Histogram, Pace, Payload, Phase, PhasePolicy, Rate, RateFrom,
-    Receiver, Stream, Subscription, Template, Trace,
+    Arrivals, CatchUp, ClientIndex, End, Failure, Histogram, Pace, Payload, Phase, PhasePolicy,
+    Rate, RateFrom, Receiver, Stream, Subscription, Template, Trace,
 };
+use tacho_testkit::load::{Behaviour, Fault, FaultyBroker, Scene, open, run, with_fault};
 
 #[test]
 fn all_levels_and_versions_deliver_everything() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     for (qos, version) in [
         (QoS::AtMostOnce, Version::V5),
         (QoS::AtLeastOnce, Version::V311),
@@ -65,7 +63,7 @@ fn losses_duplicates_and_reorderings_are_reported_exactly() {
         seen[at].fetch_add(1, Ordering::Relaxed);
         fault
     });
-    let broker = Broker::start(behaviour);
+    let broker = FaultyBroker::start(behaviour);
     let scene = Scene { drain_ms: 3_000, ..Scene::pairs(3, QoS::AtLeastOnce) };
     let outcome = run(scene.plan(broker.addr));
     let totals = outcome.only();
@@ -83,7 +81,7 @@ fn losses_duplicates_and_reorderings_are_reported_exactly() {
     assert!(totals.gaps.iter().all(|gap| {
         gap.count == 1
             && matches!(gap.first_seq % 10, 3 | 9)
-            && gap.receiver == Receiver::Client(gap.stream + 3)
+            && gap.receiver == Receiver::Client(ClientIndex::new(gap.stream.number() + 3))
     }));
     // At QoS 1 duplicates are allowed, losses are not.
     assert_eq!(totals.violations.lost, delivery.lost);
@@ -94,7 +92,7 @@ fn losses_duplicates_and_reorderings_are_reported_exactly() {
 
 #[test]
 fn fan_out_and_shared_groups_on_two_threads() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let mut scene = Scene { threads: 2, ..Scene::pairs(4, QoS::AtLeastOnce) };
     scene.filters = vec!["t/+".into(), "#".into(), "t/0".into()];
     scene.filters.extend((0..5).map(|_| "$share/workers/t/#".to_owned()));
@@ -116,7 +114,7 @@ fn losses_and_duplicates_in_a_shared_group_are_found() {
         40 => Fault::Double,
         _ => Fault::None,
     });
-    let broker = Broker::start(behaviour);
+    let broker = FaultyBroker::start(behaviour);
     let mut scene = Scene { threads: 2, drain_ms: 3_000, ..Scene::pairs(2, QoS::ExactlyOnce) };
     scene.filters = (0..4).map(|_| "$share/workers/t/#".to_owned()).collect();
     let outcome = run(scene.plan(broker.addr));
@@ -131,7 +129,7 @@ fn closed_mode_keeps_its_window_and_verifies() {
     for (qos, threads) in
         [(QoS::AtMostOnce, 1), (QoS::AtMostOnce, 2), (QoS::AtLeastOnce, 1), (QoS::ExactlyOnce, 2)]
     {
-        let broker = Broker::start(Behaviour::default());
+        let broker = FaultyBroker::start(Behaviour::default());
         let mut scene = Scene { threads, measure_ms: 300, ..Scene::pairs(4, qos) };
         scene.pace = Pace::Closed { window: 8 };
         // A subscriber on all topics binds all streams into one cluster.
@@ -154,7 +152,7 @@ fn closed_mode_survives_loss() {
         count += 1;
         if count % 10 == 0 { Fault::Drop } else { Fault::None }
     });
-    let broker = Broker::start(behaviour);
+    let broker = FaultyBroker::start(behaviour);
     let pace = Pace::Closed { window: 4 };
     let scene = Scene { pace, drain_ms: 3_000, ..Scene::pairs(2, QoS::AtMostOnce) };
     let outcome = run(scene.plan(broker.addr));
@@ -168,7 +166,7 @@ fn closed_mode_survives_loss() {
 #[test]
 fn a_full_inflight_window_delays_messages_and_loses_none() {
     let behaviour = Behaviour { mute: true, ..Behaviour::default() };
-    let broker = Broker::start(behaviour);
+    let broker = FaultyBroker::start(behaviour);
     let mut scene = Scene { inflight_max: 5, drain_ms: 100, ..Scene::pairs(2, QoS::AtLeastOnce) };
     scene.warm_up_ms = 0;
     let mut plan = scene.plan(broker.addr);
@@ -195,7 +193,7 @@ fn refused_and_disconnected_clients_are_reported() {
             if header.stream == 2 && header.seq == 50 { Fault::Close } else { Fault::None }
         })
     };
-    let broker = Broker::start(behaviour);
+    let broker = FaultyBroker::start(behaviour);
     let scene = Scene { drain_ms: 3_000, ..Scene::pairs(3, QoS::AtLeastOnce) };
     let outcome = run(scene.plan(broker.addr));
     assert_eq!(outcome.summary.end, End::Completed);
@@ -209,14 +207,14 @@ fn refused_and_disconnected_clients_are_reported() {
     assert_eq!(totals.counters.offered, 300);
     assert_eq!(totals.counters.dropped, 100);
     assert!(totals.delivery.lost >= 60, "{totals:?}");
-    assert!(totals.gaps.iter().all(|gap| gap.stream == 2));
+    assert!(totals.gaps.iter().all(|gap| gap.stream.number() == 2));
     assert_eq!(totals.violations.total(), 0);
 }
 
 #[test]
 fn a_refused_filter_is_reported_and_the_probe_fails() {
     let behaviour = Behaviour { suback: Some(ReasonCode::NOT_AUTHORIZED), ..Behaviour::default() };
-    let broker = Broker::start(behaviour);
+    let broker = FaultyBroker::start(behaviour);
     let scene = Scene { version: Version::V311, ..Scene::pairs(1, QoS::AtMostOnce) };
     let mut plan = scene.plan(broker.addr);
     plan.phases[2] = Phase::Probe { timeout_ns: 1_000_000_000 };
@@ -241,7 +239,7 @@ fn a_run_without_a_broker_ends() {
 
 #[test]
 fn odd_rates_are_exact() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     // 7 streams at 333 per second.
     let scene = Scene { pace: open(333), warm_up_ms: 100, ..Scene::pairs(7, QoS::AtMostOnce) };
     let outcome = run(scene.plan(broker.addr));
@@ -260,7 +258,7 @@ fn undelivered_messages_are_violations_only_after_silence() {
             })
         };
     for (drain_ms, violations) in [(0, 0), (3_000, 60)] {
-        let broker = Broker::start(hole());
+        let broker = FaultyBroker::start(hole());
         let scene = Scene { drain_ms, ..Scene::pairs(2, QoS::AtLeastOnce) };
         let outcome = run(scene.plan(broker.addr));
         let totals = outcome.only();
@@ -291,7 +289,7 @@ fn every_kind_of_payload_is_verified() {
             50 => Fault::Drop,
             _ => Fault::None,
         };
-        let broker = Broker::start(with_fault(damage));
+        let broker = FaultyBroker::start(with_fault(damage));
         let scene = Scene {
             payload: payload.clone(),
             measure_ms: 500,
@@ -333,7 +331,7 @@ fn every_pace_has_its_rate() {
         (trace(Arrivals::Rates(rates), None), 200),
         (trace(Arrivals::Offsets(vec![0, 1_000, 2_000]), Some(10_000_000)), 300),
     ] {
-        let broker = Broker::start(Behaviour::default());
+        let broker = FaultyBroker::start(Behaviour::default());
         let scene = Scene { pace, warm_up_ms: 0, ..Scene::pairs(2, QoS::AtLeastOnce) };
         let outcome = run(scene.plan(broker.addr));
         let totals = outcome.only();
@@ -347,7 +345,7 @@ fn every_pace_has_its_rate() {
 #[test]
 fn jmeter_pacing_is_a_ceiling() {
     for (wait, mute) in [(false, false), (true, false), (true, true)] {
-        let broker = Broker::start(Behaviour { mute, ..Behaviour::default() });
+        let broker = FaultyBroker::start(Behaviour { mute, ..Behaviour::default() });
         let pace = Pace::Jmeter { per_minute: 12_000.0, threads: 2, ramp_ns: 0, wait };
         let scene = Scene { pace, warm_up_ms: 0, ..Scene::pairs(2, QoS::AtLeastOnce) };
         let drain_ms = if mute { 500 } else { scene.drain_ms };
@@ -382,7 +380,7 @@ fn jmeter_pacing_is_a_ceiling() {
 /// Clients with two streams that subscribe to their own messages and to those of a neighbour.
 #[test]
 fn one_client_publishes_and_subscribes() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let mut scene = Scene::pairs(2, QoS::ExactlyOnce);
     scene.filters.clear();
     let mut plan = scene.plan(broker.addr);

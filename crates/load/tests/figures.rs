@@ -1,14 +1,13 @@
 //! Figures of groups, brokers, shared groups, attempts and round trips.
 
-mod common;
-
-use common::{Behaviour, Broker, Scene, open, run};
 use tacho_codec::{QoS, ReasonCode};
 use tacho_load::{Phase, PhaseKind, Target};
+use tacho_testkit::load::{Behaviour, FaultyBroker, Scene, open, run};
 
 #[test]
 fn groups_and_brokers_have_their_own_figures() {
-    let (one, other) = (Broker::start(Behaviour::default()), Broker::start(Behaviour::default()));
+    let (one, other) =
+        (FaultyBroker::start(Behaviour::default()), FaultyBroker::start(Behaviour::default()));
     let scene = Scene { threads: 2, ..Scene::pairs(4, QoS::AtLeastOnce) };
     let mut plan = scene.plan(one.addr);
     // A second pair of groups at the other broker, at twice the rate.
@@ -69,7 +68,7 @@ fn groups_and_brokers_have_their_own_figures() {
 
 #[test]
 fn members_of_a_shared_group_are_counted_separately() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let mut scene = Scene { threads: 2, ..Scene::pairs(2, QoS::AtLeastOnce) };
     scene.filters = (0..5).map(|_| "$share/workers/t/#".to_owned()).collect();
     scene.filters.push("t/0".into());
@@ -77,7 +76,7 @@ fn members_of_a_shared_group_are_counted_separately() {
     let totals = outcome.only();
     let [shared] = &totals.shared[..] else { panic!("one group, not {:?}", totals.shared) };
     assert_eq!((&*shared.name, &*shared.filter), ("workers", "t/#"));
-    let clients: Vec<u32> = shared.members.iter().map(|(client, _)| *client).collect();
+    let clients: Vec<u32> = shared.members.iter().map(|(client, _)| client.number()).collect();
     assert_eq!(clients, [2, 3, 4, 5, 6]);
     // The test broker distributes round-robin, so the warm-up determines the first member.
     assert_eq!(shared.members.iter().map(|(_, count)| count).sum::<u64>(), 200);
@@ -88,7 +87,7 @@ fn members_of_a_shared_group_are_counted_separately() {
 
 #[test]
 fn attempts_are_counted_with_their_outcome_and_time() {
-    let broker = Broker::start(Behaviour {
+    let broker = FaultyBroker::start(Behaviour {
         connack: |id| match id {
             "pub-1" => Some(ReasonCode::NOT_AUTHORIZED),
             _ => Some(ReasonCode::SUCCESS),
@@ -116,7 +115,7 @@ fn attempts_are_counted_with_their_outcome_and_time() {
 
 #[test]
 fn without_a_broker_there_are_no_round_trips() {
-    let broker = Broker::start(Behaviour {
+    let broker = FaultyBroker::start(Behaviour {
         connack: |id| match id.starts_with("tacho-rtt") {
             true => Some(ReasonCode::NOT_AUTHORIZED),
             false => Some(ReasonCode::SUCCESS),

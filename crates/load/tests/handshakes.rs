@@ -1,14 +1,12 @@
 //! Reports of connections that fail after TCP.
 
-mod common;
-
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use common::{Scene, run};
 use tacho_codec::QoS;
 use tacho_load::{End, Failure, Phase, Target, TlsClient, TlsClientSettings, Transport, WsClient};
+use tacho_testkit::load::{Scene, run};
 
 /// A server that responds to any input with `answer` and closes; without one it never responds.
 fn server(answer: Option<&'static [u8]>) -> SocketAddr {

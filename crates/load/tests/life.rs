@@ -1,15 +1,18 @@
 //! Absences, reconnects, wills and sessions of clients.
 
-mod common;
-
-use common::{Behaviour, Broker, Fault, Outcome, Scene, run, with_fault};
 use tacho_codec::{QoS, ReasonCode, Version};
 use tacho_load::{DeclaredLoss, End, Failure, Offline, Phase, Plan, Reconnect, Will};
+use tacho_testkit::load::{Behaviour, Fault, FaultyBroker, Outcome, Scene, run, with_fault};
 
 const MS: u64 = 1_000_000;
 
 /// 2 pairs for a second; the subscribers are away from 0.2 s to 0.6 s.
-fn away(broker: &Broker, qos: QoS, version: Version, change: impl FnOnce(&mut Plan)) -> Outcome {
+fn away(
+    broker: &FaultyBroker,
+    qos: QoS,
+    version: Version,
+    change: impl FnOnce(&mut Plan),
+) -> Outcome {
     let scene = Scene { version, ..Scene::pairs(2, qos) };
     let mut plan = scene.plan(broker.addr);
     let subscribers = &mut plan.groups[1];
@@ -28,7 +31,7 @@ fn messages_published_during_an_absence_follow_complete_and_in_order() {
         (QoS::ExactlyOnce, Version::V311, true),
         (QoS::AtLeastOnce, Version::V311, false),
     ] {
-        let broker = Broker::start(Behaviour::default());
+        let broker = FaultyBroker::start(Behaviour::default());
         let outcome = away(&broker, qos, version, |plan| {
             if let Some(offline) = &mut plan.groups[1].offline {
                 offline.clean = clean;
@@ -60,17 +63,17 @@ fn losses_of_an_absence_are_declared_and_others_are_not() {
         plan.phases[5] = Phase::Drain { timeout_ns: 1_500 * MS };
     };
     // A full queue: declared, or a violation of QoS 1.
-    let outcome = away(&Broker::start(full()), QoS::AtLeastOnce, Version::V5, |plan| {
+    let outcome = away(&FaultyBroker::start(full()), QoS::AtLeastOnce, Version::V5, |plan| {
         plan.groups[1].expect_losses = Some(DeclaredLoss::OfflineQueueFull);
         drain(plan);
     });
     let (all, declared, violations) = lost(&outcome);
     assert!(all >= 40 && declared == all && violations == 0, "{all} {declared} {violations}");
-    let outcome = away(&Broker::start(full()), QoS::AtLeastOnce, Version::V5, drain);
+    let outcome = away(&FaultyBroker::start(full()), QoS::AtLeastOnce, Version::V5, drain);
     let (all, declared, violations) = lost(&outcome);
     assert!(all >= 40 && declared == 0 && violations == all, "{all} {declared} {violations}");
     // QoS 0 is not queued, unless the plan declares it.
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let outcome = away(&broker, QoS::AtMostOnce, Version::V5, drain);
     let (all, declared, violations) = lost(&outcome);
     assert!(all >= 60 && declared == all && violations == 0, "{all} {declared} {violations}");
@@ -87,7 +90,7 @@ fn losses_of_an_absence_are_declared_and_others_are_not() {
         25 => Fault::Drop,
         _ => Fault::None,
     });
-    let outcome = away(&Broker::start(behaviour), QoS::AtLeastOnce, Version::V5, |plan| {
+    let outcome = away(&FaultyBroker::start(behaviour), QoS::AtLeastOnce, Version::V5, |plan| {
         plan.groups[1].expect_losses = Some(DeclaredLoss::OfflineQueueFull);
         drain(plan);
     });
@@ -96,7 +99,7 @@ fn losses_of_an_absence_are_declared_and_others_are_not() {
 
 #[test]
 fn a_lost_session_is_a_failure() {
-    let broker = Broker::start(Behaviour { forgets: true, ..Behaviour::default() });
+    let broker = FaultyBroker::start(Behaviour { forgets: true, ..Behaviour::default() });
     let outcome = away(&broker, QoS::AtLeastOnce, Version::V5, |plan| {
         plan.phases[5] = Phase::Drain { timeout_ns: 1_500 * MS };
     });
@@ -110,7 +113,7 @@ fn a_lost_session_is_a_failure() {
 }
 
 /// The subscribers of 2 pairs disconnect, messages are published for a second, they reconnect.
-fn absent(broker: &Broker, qos: QoS, change: impl FnOnce(&mut Plan)) -> Outcome {
+fn absent(broker: &FaultyBroker, qos: QoS, change: impl FnOnce(&mut Plan)) -> Outcome {
     let mut plan = Scene::pairs(2, qos).plan(broker.addr);
     for group in &mut plan.groups {
         group.session_expiry_s = 60;
@@ -132,7 +135,7 @@ fn absent(broker: &Broker, qos: QoS, change: impl FnOnce(&mut Plan)) -> Outcome 
 #[test]
 fn messages_for_absent_subscribers_arrive_when_they_resume() {
     for qos in [QoS::AtLeastOnce, QoS::ExactlyOnce] {
-        let broker = Broker::start(Behaviour::default());
+        let broker = FaultyBroker::start(Behaviour::default());
         let outcome = absent(&broker, qos, |_| {});
         let totals = outcome.only();
         let delivery = totals.delivery;
@@ -155,18 +158,19 @@ fn messages_for_absent_subscribers_arrive_when_they_resume() {
 #[test]
 fn lost_acknowledged_messages_are_counted_separately() {
     // The broker forgets the sessions: all messages were acknowledged, none arrives.
-    let broker = Broker::start(Behaviour { forgets: true, ..Behaviour::default() });
+    let broker = FaultyBroker::start(Behaviour { forgets: true, ..Behaviour::default() });
     let outcome = absent(&broker, QoS::AtLeastOnce, |_| {});
     let totals = outcome.only();
     assert_eq!((totals.acknowledged_lost, totals.violations.lost), (200, 200));
     let of_gaps: u64 = totals.gaps.iter().map(|gap| gap.acknowledged).sum();
     assert_eq!(of_gaps, 200);
     // The broker queues ten messages per session.
-    let broker = Broker::start(Behaviour { queue_max: 10, ..Behaviour::default() });
+    let broker = FaultyBroker::start(Behaviour { queue_max: 10, ..Behaviour::default() });
     let outcome = absent(&broker, QoS::AtLeastOnce, |_| {});
     assert_eq!(outcome.only().acknowledged_lost, 180);
     // The broker never acknowledges: no acknowledged message can be lost.
-    let broker = Broker::start(Behaviour { forgets: true, mute: true, ..Behaviour::default() });
+    let broker =
+        FaultyBroker::start(Behaviour { forgets: true, mute: true, ..Behaviour::default() });
     let outcome = absent(&broker, QoS::AtLeastOnce, |plan| {
         plan.phases.retain(|phase| !matches!(phase, Phase::Probe { .. }));
     });
@@ -177,7 +181,7 @@ fn lost_acknowledged_messages_are_counted_separately() {
 
 #[test]
 fn returning_publishers_retransmit_unacknowledged_messages() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let scene = Scene::pairs(2, QoS::ExactlyOnce);
     let mut plan = scene.plan(broker.addr);
     plan.groups[0].session_expiry_s = 60;
@@ -194,7 +198,7 @@ fn returning_publishers_retransmit_unacknowledged_messages() {
 
 #[test]
 fn clients_reconnect_by_policy() {
-    let broker = Broker::start(with_fault(|header| match header.seq {
+    let broker = FaultyBroker::start(with_fault(|header| match header.seq {
         30 | 31 => Fault::Close,
         _ => Fault::None,
     }));
@@ -217,7 +221,7 @@ fn clients_reconnect_by_policy() {
 
 #[test]
 fn attempts_are_bounded() {
-    let broker = Broker::start(Behaviour {
+    let broker = FaultyBroker::start(Behaviour {
         connack: |id| (id != "pub-1").then_some(ReasonCode::SUCCESS),
         ..Behaviour::default()
     });
@@ -233,7 +237,7 @@ fn attempts_are_bounded() {
 
 #[test]
 fn wills_of_broken_connections_are_recognised() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     for (clean, wills) in [(false, 2), (true, 0)] {
         let scene = Scene::pairs(2, QoS::AtLeastOnce);
         let mut plan = scene.plan(broker.addr);
@@ -261,7 +265,7 @@ fn wills_of_broken_connections_are_recognised() {
 /// 3.1.1 has no clean start for a persistent session: the old one is discarded first.
 #[test]
 fn an_old_session_of_3_1_1_is_discarded_before_the_run() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     for clean_start in [false, true, true] {
         let scene = Scene { version: Version::V311, ..Scene::pairs(1, QoS::AtLeastOnce) };
         let mut plan = scene.plan(broker.addr);
@@ -279,7 +283,7 @@ fn an_old_session_of_3_1_1_is_discarded_before_the_run() {
 /// No streams: connections are opened at a rate, held, and closed at a rate.
 #[test]
 fn a_plan_of_idle_connections_is_measured() {
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let mut plan = Scene::pairs(0, QoS::AtMostOnce).plan(broker.addr);
     let clients = (0..40)
         .map(|i| tacho_load::Client { id: format!("idle-{i}"), ..tacho_load::Client::default() });

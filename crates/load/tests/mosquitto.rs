@@ -1,16 +1,14 @@
 //! Runs against Debian's mosquitto. Skipped where it is not installed, unless
 //! `TACHO_REQUIRE_PEERS=1` makes it mandatory.
 
-mod common;
-
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use common::{Scene, run};
 use tacho_codec::{QoS, Version};
 use tacho_load::{End, Offline, Pace};
+use tacho_testkit::load::{Scene, run};
+use tacho_testkit::wait_until;
 
 /// A mosquitto process; ends when dropped.
 struct Mosquitto {
@@ -46,11 +44,7 @@ impl Mosquitto {
             .stderr(Stdio::null())
             .spawn()
             .expect("mosquitto starts");
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while TcpStream::connect(addr).is_err() {
-            assert!(Instant::now() < deadline, "mosquitto does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until("mosquitto listens", || TcpStream::connect(addr).is_ok());
         Some(Self { addr, process, config })
     }
 }

@@ -1,13 +1,11 @@
 //! More clients than one address has local ports, in a network namespace with a narrow range.
 //! Skipped where namespaces are not permitted.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Behaviour, Broker, Scene, run};
 use tacho_codec::QoS;
 use tacho_load::{ConnectCause, Failure, Phase};
+use tacho_testkit::load::{Behaviour, FaultyBroker, Scene, run};
 
 /// 100 ports.
 const RANGE: &str = "40000 40099";
@@ -43,7 +41,7 @@ fn more_source_addresses_where_ports_run_out() {
 #[ignore = "run by the other test, in a namespace"]
 fn in_a_namespace_with_100_ports() {
     assert_eq!(tacho_load::local_port_range(), (40_000, 40_099));
-    let broker = Broker::start(Behaviour::default());
+    let broker = FaultyBroker::start(Behaviour::default());
     let scene = Scene { measure_ms: 100, ..Scene::pairs(120, QoS::AtMostOnce) };
     let mut plan = scene.plan(broker.addr);
     plan.phases.retain(|phase| !matches!(phase, Phase::WarmUp { .. }));

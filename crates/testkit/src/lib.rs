@@ -11,6 +11,9 @@ mod broker;
 mod client;
 #[cfg(feature = "journal")]
 pub mod journal;
+#[cfg(feature = "load")]
+pub mod load;
+pub mod memory;
 #[cfg(feature = "net")]
 pub mod net;
 #[cfg(feature = "codec")]

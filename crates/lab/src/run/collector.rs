@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tacho_load::{ActionTotals, Event, Failure, IntervalSnapshot, PhaseKind, Summary, Totals};
+use tacho_load::{
+    ActionTotals, ClientIndex, Event, Failure, IntervalSnapshot, PhaseKind, Summary, Totals,
+};
 
 use super::commands::CommandDone;
 use super::connecting::Connecting;
@@ -238,14 +240,14 @@ impl Collector {
         row
     }
 
-    fn interrupted(&mut self, client: u32, why: &Failure) {
+    fn interrupted(&mut self, client: ClientIndex, why: &Failure) {
         self.interruptions += 1;
         if self.first_interruption.is_empty() {
             self.first_interruption = format!("{}: {why}", self.facts.names.client(client));
         }
     }
 
-    fn failed(&mut self, client: u32, why: &Failure) {
+    fn failed(&mut self, client: ClientIndex, why: &Failure) {
         self.failures += 1;
         self.sessions_lost += u64::from(*why == Failure::SessionLost);
         let sentence = format!("{}: {why}", self.facts.names.client(client));

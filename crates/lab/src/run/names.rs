@@ -1,6 +1,6 @@
 //! Who a stream or a receiver of the plan is, without keeping every name of the plan.
 
-use tacho_load::{Gap, Plan, Receiver};
+use tacho_load::{ClientIndex, Gap, Plan, Receiver, StreamIndex};
 
 use tacho_record::LostRange;
 use tacho_scenario::{ClientPlace, Group, Scenario};
@@ -30,8 +30,8 @@ impl Names {
     }
 
     /// Client identifier and topic of a stream.
-    fn stream(&self, stream: u32) -> (String, String) {
-        let mut rest = u64::from(stream);
+    fn stream(&self, stream: StreamIndex) -> (String, String) {
+        let mut rest = u64::from(stream.number());
         for group in &self.groups {
             let topics = group.publish.len() as u64;
             let streams = u64::from(group.clients) * topics;
@@ -58,8 +58,8 @@ impl Names {
     }
 
     /// Client identifier of a client.
-    pub(super) fn client(&self, client: u32) -> String {
-        let mut rest = u64::from(client);
+    pub(super) fn client(&self, client: ClientIndex) -> String {
+        let mut rest = u64::from(client.number());
         for group in &self.groups {
             let clients = u64::from(group.clients);
             if rest < clients {
@@ -108,15 +108,15 @@ mod tests {
         };
         let plan = plan(&scenario, &options).expect("a plan");
         let names = Names::of(&scenario, &plan);
-        for (index, (client, stream, _)) in plan.streams().enumerate() {
-            let (_, known) = plan.clients().nth(client as usize).expect("a client");
-            assert_eq!(names.stream(index as u32), (known.id.clone(), stream.topic.clone()));
+        for (index, (client, stream, _)) in StreamIndex::all().zip(plan.streams()) {
+            let (_, known) = plan.clients().nth(client.index()).expect("a client");
+            assert_eq!(names.stream(index), (known.id.clone(), stream.topic.clone()));
         }
-        for (index, (_, client)) in plan.clients().enumerate() {
-            assert_eq!(names.client(index as u32), client.id);
+        for (index, (_, client)) in ClientIndex::all().zip(plan.clients()) {
+            assert_eq!(names.client(index), client.id);
         }
         assert_eq!(names.receiver(Receiver::Shared(1)), "$share/s1/#");
-        assert_eq!(names.receiver(Receiver::Client(4)), "c_m2_0");
-        assert_eq!(names.client(99), "client 99");
+        assert_eq!(names.receiver(Receiver::Client(ClientIndex::new(4))), "c_m2_0");
+        assert_eq!(names.client(ClientIndex::new(99)), "client 99");
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use tacho_load::{
-    ConnectCause, ConnectError, Counters, Delivery, End, Event, Failure, Gap, IntervalSnapshot,
-    Outcomes, PhaseKind, Receiver, SharedTotals, Summary, TargetTotals, ThreadUsage, Totals,
-    Violations,
+    ClientIndex, ConnectCause, ConnectError, Counters, Delivery, End, Event, Failure, Gap,
+    IntervalSnapshot, Outcomes, PhaseKind, Receiver, SharedTotals, StreamIndex, Summary,
+    TargetTotals, ThreadUsage, Totals, Violations,
 };
 use tacho_monitor::{CpuSource, ProcessSample};
 
@@ -166,7 +166,7 @@ fn totals() -> Totals {
         shared: vec![SharedTotals {
             name: "g".into(),
             filter: "t".into(),
-            members: vec![(0, 3), (1, 1)],
+            members: ClientIndex::all().zip([3, 1]).collect(),
         }],
         received_min_max: Some((90, 90)),
         actions: Vec::new(),
@@ -223,7 +223,11 @@ fn play(
 ) -> (RunRecord, String) {
     let mut collector = Collector::new(facts, 0, samples(0));
     for why in failures {
-        assert!(collector.handle(Event::Failed { client: 3, why }, samples(0)).is_none());
+        assert!(
+            collector
+                .handle(Event::Failed { client: ClientIndex::new(3), why }, samples(0))
+                .is_none()
+        );
     }
     collector.handle(phase(PhaseKind::Measure, 4), samples(0));
     for second in 0..SECONDS {
@@ -350,8 +354,8 @@ fn a_broken_contract_outranks_everything_but_an_abort() {
     broken.delivery.lost = 2;
     broken.gaps = vec![
         Gap {
-            stream: 7,
-            receiver: Receiver::Client(9),
+            stream: StreamIndex::new(7),
+            receiver: Receiver::Client(ClientIndex::new(9)),
             first_seq: 40,
             count: 2,
             span: 2,
@@ -396,7 +400,7 @@ fn a_broker_that_is_killed_is_not_judged_by_its_rates() {
     collector.handle(interval(0, 400, RATE), samples(1));
     collector.handle(Event::Measured(Box::new(halved.clone())), samples(2));
     let why = Failure::SessionLost;
-    collector.handle(Event::Failed { client: 3, why }, samples(2));
+    collector.handle(Event::Failed { client: ClientIndex::new(3), why }, samples(2));
     collector.restarted(
         "",
         &[Again { at_ns: SECOND_NS / 2, serving_ns: 12_340_000, ..Again::default() }],

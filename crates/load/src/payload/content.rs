@@ -168,9 +168,16 @@ impl Contents {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::StreamIndex;
 
-    const HEADER: Header =
-        Header { run: 3, stream: 4, seq: 5, probe: false, intended_ns: 7_000_000, late_us: 8 };
+    const HEADER: Header = Header {
+        run: 3,
+        stream: StreamIndex::new(4),
+        seq: 5,
+        probe: false,
+        intended_ns: 7_000_000,
+        late_us: 8,
+    };
 
     fn written(payload: &Payload) -> (Contents, Content, Vec<u8>) {
         let content = Content::new(payload, "client");

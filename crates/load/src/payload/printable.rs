@@ -91,6 +91,7 @@ mod tests {
 
     use super::super::tests::any_header;
     use super::*;
+    use crate::index::StreamIndex;
 
     proptest! {
         #[test]
@@ -109,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_damaged_header_is_none() {
-        let header = Header { run: 7, stream: 1, seq: 2, probe: false, intended_ns: 3, late_us: 4 };
+        let stream = StreamIndex::new(1);
+        let header = Header { run: 7, stream, seq: 2, probe: false, intended_ns: 3, late_us: 4 };
         let mut text = Vec::new();
         header.write_printable(&mut text);
         assert_eq!(text.len(), PRINTABLE_BYTES);

@@ -198,7 +198,7 @@ impl Template {
                 Part::Literal(bytes) => out.extend_from_slice(bytes),
                 Part::Header => header.write_printable(out),
                 Part::Seq => put(out, header.seq),
-                Part::Stream => put(out, header.stream),
+                Part::Stream => put(out, header.stream.number()),
                 Part::Client => out.extend_from_slice(client.as_bytes()),
                 Part::Topic => out.extend_from_slice(topic.as_bytes()),
                 Part::Time { unit_ns } => {
@@ -206,8 +206,8 @@ impl Template {
                 }
                 Part::Random { from, to } => put(out, random(facts, at, *from, *to)),
                 Part::Column(column) => {
-                    let row =
-                        (u64::from(header.stream) + u64::from(header.seq)) % self.rows.len() as u64;
+                    let row = (u64::from(header.stream.number()) + u64::from(header.seq))
+                        % self.rows.len() as u64;
                     out.extend_from_slice(self.rows[row as usize][*column].as_bytes());
                 }
             }
@@ -254,7 +254,7 @@ impl Part {
 /// A number determined by stream and sequence number, so that a receiver can check it.
 fn random(facts: &Facts<'_>, part: u64, from: i64, to: i64) -> i64 {
     let Header { stream, seq, .. } = facts.header;
-    let message = u64::from(*stream) << 32 | u64::from(*seq);
+    let message = u64::from(stream.number()) << 32 | u64::from(*seq);
     let mixed = message.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ part << 56;
     fastrand::Rng::with_seed(facts.seed ^ mixed).i64(from..=to)
 }
@@ -268,10 +268,17 @@ fn put(out: &mut Vec<u8>, number: impl std::fmt::Display) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::StreamIndex;
 
     fn written(template: &Template, seq: u32) -> String {
-        let header =
-            Header { run: 9, stream: 1, seq, probe: false, intended_ns: 5_000_000_000, late_us: 2 };
+        let header = Header {
+            run: 9,
+            stream: StreamIndex::new(1),
+            seq,
+            probe: false,
+            intended_ns: 5_000_000_000,
+            late_us: 2,
+        };
         let facts = Facts {
             header: &header,
             client: "pub-1",

@@ -282,10 +282,10 @@ impl Plan {
         let mut seen = HashSet::new();
         for (index, route) in self.routes.iter().enumerate() {
             let known = match route.receiver {
-                Receiver::Client(client) => client < clients,
+                Receiver::Client(client) => client.number() < clients,
                 Receiver::Shared(group) => group < shared,
             };
-            let Some(stream) = received.get_mut(route.stream as usize) else {
+            let Some(stream) = received.get_mut(route.stream.index()) else {
                 return Err(PlanError::BadRoute { index });
             };
             if !known || !seen.insert((route.stream, route.receiver)) {

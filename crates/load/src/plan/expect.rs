@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use tacho_codec::QoS;
 
-use super::{Client, Group, Plan, Receiver, Route, Stream, Subscription, Will};
+use super::{
+    Client, ClientIndex, Group, Plan, Receiver, Route, Stream, StreamIndex, Subscription, Will,
+};
 
 /// A shared group of the plan: all subscriptions with the same group name and filter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -80,12 +82,13 @@ impl Plan {
     /// proportional to streams x wildcard filters; exact filters are looked up.
     pub fn derive_routes(&self) -> Vec<Route> {
         let interests = self.interests();
-        let publishers = (0..).zip(self.clients()).flat_map(|(client, (group, of))| {
-            of.streams.iter().map(move |stream| (client, group, stream))
-        });
+        let publishers =
+            ClientIndex::all().zip(self.clients()).flat_map(|(client, (group, of))| {
+                of.streams.iter().map(move |stream| (client, group, stream))
+            });
         let mut routes = Vec::new();
         let mut found: Vec<Interest<'_>> = Vec::new();
-        for (index, (client, group, stream)) in (0..).zip(publishers) {
+        for (index, (client, group, stream)) in StreamIndex::all().zip(publishers) {
             let published = group.publish.get(stream.block).map_or(QoS::AtMostOnce, |b| b.qos);
             let broker = broker_of(group);
             found.clear();
@@ -177,7 +180,7 @@ impl Plan {
         let mut interests = Interests { exact: HashMap::new(), wild: Vec::new() };
         // All members of a shared group, possibly thousands, form one interest.
         let mut members: HashMap<u32, usize> = HashMap::new();
-        for (index, (group, client)) in (0..).zip(self.clients()) {
+        for (index, (group, client)) in ClientIndex::all().zip(self.clients()) {
             for subscription in &client.subscriptions {
                 let shared = SharedGroup::parse(&subscription.filter);
                 let filter = shared.as_ref().map_or(subscription.filter.as_str(), |g| g.filter);

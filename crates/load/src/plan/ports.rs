@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use tacho_net::local_port_range;
 
-use super::Plan;
+use super::{ClientIndex, Plan};
 
 impl Plan {
     /// Loopback source addresses that provide enough local ports for all clients. Empty when one
@@ -18,7 +18,7 @@ impl Plan {
 
     fn loopback_sources_for(&self, ports: u64) -> Vec<IpAddr> {
         let mut clients: HashMap<SocketAddr, u64> = HashMap::new();
-        for (index, (group, _)) in (0..).zip(self.clients()) {
+        for (index, (group, _)) in ClientIndex::all().zip(self.clients()) {
             if let Some(target) = self.target_of(group, index) {
                 *clients.entry(target.addr).or_default() += 1;
             }

@@ -21,9 +21,9 @@ fn answers_are_routed_to_requesters() {
     assert_eq!(receivers(&plan), [shared]);
     plan.groups[1].answers = true;
     // Answers have the QoS of the received requests.
-    assert_eq!(receivers(&plan), [(Receiver::Client(0), QoS::AtLeastOnce), shared]);
+    assert_eq!(receivers(&plan), [(client(0), QoS::AtLeastOnce), shared]);
     plan.groups[1].clients[0].subscriptions[0].qos = QoS::AtMostOnce;
-    let lower = [Receiver::Client(0), Receiver::Shared(0)].map(|to| (to, QoS::AtMostOnce));
+    let lower = [client(0), Receiver::Shared(0)].map(|to| (to, QoS::AtMostOnce));
     assert_eq!(receivers(&plan), lower);
     plan.groups[1].clients = vec![hears("other/+")];
     assert_eq!(receivers(&plan), []);
@@ -74,8 +74,13 @@ pub(crate) fn plan_of(clients: Vec<(QoS, Client)>) -> Plan {
     plan
 }
 
-fn route(stream: StreamIndex, receiver: Receiver, qos: QoS) -> Route {
-    Route { stream, receiver, qos, overlapping: false }
+/// The client at this position as a receiver.
+pub(crate) fn client(number: u32) -> Receiver {
+    Receiver::Client(ClientIndex::new(number))
+}
+
+fn route(stream: u32, receiver: Receiver, qos: QoS) -> Route {
+    Route { stream: StreamIndex::new(stream), receiver, qos, overlapping: false }
 }
 
 #[test]
@@ -88,7 +93,6 @@ fn routes_follow_filters() {
         subscriber("a/+", QoS::AtMostOnce),
         subscriber("#", QoS::ExactlyOnce),
     ]);
-    let client = Receiver::Client;
     assert_eq!(
         plan.routes,
         [
@@ -131,7 +135,7 @@ fn brokers_are_separate_unless_bridged() {
         plan.groups[group].targets =
             vec![Target::tcp(SocketAddr::from(([127, 0, 0, 1], 1)), broker)];
     }
-    let local = route(0, Receiver::Client(1), QoS::AtLeastOnce);
+    let local = route(0, client(1), QoS::AtLeastOnce);
     assert_eq!(plan.derive_routes(), [local]);
     let bridge = Bridge {
         from: "one".into(),
@@ -140,7 +144,7 @@ fn brokers_are_separate_unless_bridged() {
         strip: String::new(),
         prefix: "remote/".into(),
     };
-    let passed_on = route(0, Receiver::Client(2), QoS::AtLeastOnce);
+    let passed_on = route(0, client(2), QoS::AtLeastOnce);
     plan.bridges = vec![bridge.clone()];
     assert_eq!(plan.derive_routes(), [local, passed_on]);
     plan.bridges = vec![Bridge { from: "two".into(), to: "one".into(), ..bridge.clone() }];
@@ -155,7 +159,7 @@ fn no_local_messages_are_not_expected() {
     let mut plan = plan_of(vec![publisher("a", QoS::AtMostOnce)]);
     let own = |no_local| Subscription { no_local, ..Subscription::new("#", QoS::AtMostOnce) };
     plan.groups[0].clients[0].subscriptions = vec![own(false)];
-    assert_eq!(plan.derive_routes(), [route(0, Receiver::Client(0), QoS::AtMostOnce)]);
+    assert_eq!(plan.derive_routes(), [route(0, client(0), QoS::AtMostOnce)]);
     plan.groups[0].clients[0].subscriptions = vec![own(true)];
     assert_eq!(plan.derive_routes(), []);
 }
@@ -179,7 +183,7 @@ fn overlapping_filters_are_marked() {
     let mut both = subscriber("t/#", QoS::AtMostOnce);
     both.1.subscriptions.extend(subscriber("t/1", QoS::ExactlyOnce).1.subscriptions);
     let plan = plan_of(vec![publisher("t/1", QoS::AtLeastOnce), both]);
-    let expected = Route { overlapping: true, ..route(0, Receiver::Client(1), QoS::AtLeastOnce) };
+    let expected = Route { overlapping: true, ..route(0, client(1), QoS::AtLeastOnce) };
     assert_eq!(plan.routes, [expected]);
 }
 
@@ -274,7 +278,7 @@ fn invalid_plans_are_refused_with_a_message() {
         (&|plan| plan.groups[0].publish.clear(), "names publish block 0"),
         (&|plan| plan.groups[0].connects_per_s = Some(0.0), "connect rate"),
         (&|plan| plan.groups[0].clients[0].streams[0].topic = "t/+".into(), "topic \"t/+\""),
-        (&|plan| plan.routes[0].stream = 9, "route 0"),
+        (&|plan| plan.routes[0].stream = StreamIndex::new(9), "route 0"),
         (&|plan| plan.routes.push(plan.routes[0]), "route 1"),
         (
             &|plan| {

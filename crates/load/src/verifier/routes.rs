@@ -53,8 +53,10 @@ enum Lookup {
 
 impl ReceiverTable {
     fn new(receiver: Receiver, first_entry: usize, routes: &[Route]) -> Self {
-        let base = routes.first().map_or(0, |route| route.stream);
-        let dense = routes.iter().zip(base..).all(|(route, stream)| route.stream == stream);
+        let base = routes.first().map_or_else(StreamIndex::default, |route| route.stream);
+        let numbers = base.number()..;
+        let dense =
+            routes.iter().zip(numbers).all(|(route, stream)| route.stream.number() == stream);
         let lookup = if dense {
             Lookup::Dense { base }
         } else {
@@ -67,7 +69,7 @@ impl ReceiverTable {
     #[inline]
     pub(super) fn find(&self, stream: StreamIndex) -> Option<usize> {
         let at = match &self.lookup {
-            Lookup::Dense { base } => stream.wrapping_sub(*base) as usize,
+            Lookup::Dense { base } => stream.number().wrapping_sub(base.number()) as usize,
             Lookup::Sparse(map) => *map.get(&stream)? as usize,
         };
         (at < self.count).then_some(self.first_entry + at)
@@ -123,7 +125,7 @@ impl Verifier {
                 absence: Absence::None,
             }));
             let cell = cells.cell_of(index);
-            let mut groups: Vec<u32> = all[index as usize]
+            let mut groups: Vec<u32> = all[index.index()]
                 .subscriptions
                 .iter()
                 .filter_map(|subscription| SharedGroup::parse(&subscription.filter))
@@ -149,10 +151,10 @@ impl Verifier {
                     .collect(),
                 failed: false,
                 has_left: false,
-                answers: groups_of_plan[index as usize].answers,
+                answers: groups_of_plan[index.index()].answers,
                 back_ns: 0,
                 is_away: false,
-                policy: Policy::from_group(groups_of_plan[index as usize]),
+                policy: Policy::from_group(groups_of_plan[index.index()]),
                 received_in_window: 0,
                 header_hint: 0,
             });

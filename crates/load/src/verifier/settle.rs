@@ -257,7 +257,7 @@ impl Verifier {
         }
         for client in &mut self.clients {
             for entry in &mut self.entries[client.routes.range()] {
-                let ends = &ends[entry.stream as usize];
+                let ends = &ends[entry.stream.index()];
                 let route = RouteEnd {
                     receiver: client.routes.receiver,
                     cell: client.cell,
@@ -305,7 +305,7 @@ impl Verifier {
                     stream: entry.stream,
                     qos: entry.qos,
                     failed,
-                    receipts: entry.tracker.settle(ends[entry.stream as usize].to),
+                    receipts: entry.tracker.settle(ends[entry.stream.index()].to),
                 });
             }
         }
@@ -320,7 +320,7 @@ pub(crate) fn settle_shared(books: &mut Books, ends: &[StreamEnds]) {
     let same = |a: &SharedBook, b: &SharedBook| (a.receiver, a.stream) == (b.receiver, b.stream);
     for parts in shared.chunk_by_mut(same) {
         let [first, others @ ..] = parts else { continue };
-        let ends = &ends[first.stream as usize];
+        let ends = &ends[first.stream.index()];
         let mut duplicates = [0, 0];
         for other in others {
             first.qos = first.qos.min(other.qos);

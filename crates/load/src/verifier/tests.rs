@@ -1,6 +1,6 @@
 use super::*;
 use crate::events::Gap;
-use crate::plan::tests::{plan_of, publisher, subscriber};
+use crate::plan::tests::{client, plan_of, publisher, subscriber};
 use tacho_codec::QoS::{AtLeastOnce, AtMostOnce, ExactlyOnce};
 
 /// The verifiers of a plan, one per set of clients, and functions to deliver to them.
@@ -10,20 +10,24 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(plan: &Plan, threads: &[&[ClientIndex]]) -> Self {
+    fn new(plan: &Plan, threads: &[&[u32]]) -> Self {
         let streams = Arc::new(Streams::new(plan));
         let verifiers = threads
             .iter()
-            .map(|clients| Verifier::new(Arc::clone(&streams), plan, clients))
+            .map(|clients| {
+                let clients: Vec<_> = clients.iter().copied().map(ClientIndex::new).collect();
+                Verifier::new(Arc::clone(&streams), plan, &clients)
+            })
             .collect();
         Self { streams, verifiers }
     }
 
     fn payload(&self, stream: u32, seq: u32, intended_ns: u64) -> Vec<u8> {
+        let stream = StreamIndex::new(stream);
         let header =
             Header { run: self.streams.run, stream, seq, probe: false, intended_ns, late_us: 0 };
         let mut payload = Vec::new();
-        let info = &self.streams.infos[stream as usize];
+        let info = &self.streams.infos[stream.index()];
         self.streams.contents.write(&info.content, &info.topic, &header, &mut payload);
         payload
     }
@@ -83,8 +87,8 @@ fn losses_duplicates_and_disorder_are_reported_exactly() {
     assert_eq!((window.duplicates, window.out_of_order), (1, 1));
     assert_eq!((window.undelivered, books.undelivered), (2, 2));
     let gap = |first_seq, count| Gap {
-        stream: 0,
-        receiver: Receiver::Client(1),
+        stream: StreamIndex::new(0),
+        receiver: client(1),
         first_seq,
         count,
         span: count,
@@ -287,19 +291,19 @@ fn probes_are_seen_once_per_receiver() {
     let mut bench = Bench::new(&plan, &[&[0, 1, 2]]);
     let header = Header {
         run: bench.streams.run,
-        stream: 0,
+        stream: StreamIndex::new(0),
         seq: 0,
         probe: true,
         intended_ns: 0,
         late_us: 0,
     };
     let mut payload = Vec::new();
-    let info = &bench.streams.infos[header.stream as usize];
+    let info = &bench.streams.infos[header.stream.index()];
     bench.streams.contents.write(&info.content, &info.topic, &header, &mut payload);
-    let probe = |receiver| Verdict::Probe { stream: 0, receiver };
+    let probe = |receiver| Verdict::Probe { stream: StreamIndex::new(0), receiver };
     assert_eq!(bench.deliver_raw((0, 1), "t", &payload), probe(Receiver::Shared(0)));
     assert_eq!(bench.deliver_raw((0, 1), "t", &payload), Verdict::Other);
-    assert_eq!(bench.deliver_raw((0, 2), "t", &payload), probe(Receiver::Client(2)));
+    assert_eq!(bench.deliver_raw((0, 2), "t", &payload), probe(client(2)));
     assert_eq!(bench.settle(&[sent(0)]).window, Delivery::default());
 }
 

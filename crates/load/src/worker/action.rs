@@ -12,7 +12,7 @@ use super::{Failure, Worker};
 use crate::events::{ActionCounts, ActionTotals};
 use crate::histogram::record;
 use crate::mail::ReportBody;
-use crate::plan::{Action, ActionKind, ClientIndex};
+use crate::plan::{Action, ActionKind, ClientIndex, StreamIndex};
 
 /// Steps per turn, which bounds the length of a turn.
 const STEPS_PER_TURN_MAX: usize = 256;
@@ -198,7 +198,7 @@ impl Worker {
         match action.kind {
             ActionKind::Disconnect { clean } => {
                 if !clean {
-                    let wills = context.will_receivers.get(index as usize).copied().unwrap_or(0);
+                    let wills = context.will_receivers.get(index.index()).copied().unwrap_or(0);
                     self.actions.totals_of(step.action).wills_expected += u64::from(wills);
                 }
                 self.close_connection(net, local, clean);
@@ -359,7 +359,10 @@ impl Worker {
 
     /// The totals of all actions, once the books are closed. `was_sent` says of each stream whether
     /// it has published anything.
-    pub(super) fn action_totals(&self, was_sent: impl Fn(u32) -> bool) -> Vec<ActionTotals> {
+    pub(super) fn action_totals(
+        &self,
+        was_sent: impl Fn(StreamIndex) -> bool,
+    ) -> Vec<ActionTotals> {
         // Clients may still reconnect after the window: the running totals are kept.
         let mut totals = self.actions.totals.clone();
         if totals.is_empty() {
@@ -372,8 +375,7 @@ impl Worker {
                 continue;
             }
             let streams = self.verifier.streams_to(local);
-            let is_due =
-                |stream: &u32| self.context.retained[*stream as usize] && was_sent(*stream);
+            let is_due = |of: &StreamIndex| self.context.retained[of.index()] && was_sent(*of);
             let expected = streams.filter(is_due).count() as u64;
             let totals = &mut totals[effect.action as usize];
             totals.retained_expected += expected;

@@ -140,7 +140,7 @@ impl Worker {
                 if publish.retain {
                     self.note_retained(client, now_ns);
                 }
-                let home = self.context.homes[header.stream as usize];
+                let home = self.context.homes[header.stream.index()];
                 if home.wants_credit && settled > 0 {
                     if usize::from(home.thread) == self.thread {
                         self.credit(home.local, settled);

@@ -413,7 +413,7 @@ impl Worker {
         self.phase.edge_ns = u64::MAX;
         self.note_wake_up();
         let mut books = self.verifier.settle(ends);
-        books.actions = self.action_totals(|stream| ends[stream as usize].to > 0);
+        books.actions = self.action_totals(|stream| ends[stream.index()].to > 0);
         self.verifier.set_window(Window::NONE);
         self.recorder.set_scope(Scope::Nothing);
         for stream in &mut self.streams {

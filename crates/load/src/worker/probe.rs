@@ -120,7 +120,7 @@ impl Worker {
         stream: StreamIndex,
         receiver: Receiver,
     ) {
-        let home = self.context.homes[stream as usize];
+        let home = self.context.homes[stream.index()];
         if usize::from(home.thread) == self.thread {
             self.probed(home.local, receiver);
         } else {

@@ -58,7 +58,7 @@ impl VirtualStream {
             late_us: Lateness::of_send(message.intended_ns, message.sent_ns).as_header_us(),
         };
         let retain = self.retain && !message.probe;
-        let info = &streams.infos[self.index as usize];
+        let info = &streams.infos[self.index.index()];
         if self.fixed_bytes.is_some() {
             self.head.append(out, dup, retain, self.qos, packet_id);
             streams.contents.write(&info.content, &info.topic, &header, out);

@@ -1,27 +1,19 @@
-//! A small test broker that can lose, duplicate and reorder on purpose, and plans for it.
-
-#![allow(dead_code, reason = "each test file uses a part")]
+//! A small broker that can lose, duplicate and reorder on purpose.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use tacho_codec::{
     Ack, ConnAck, Connect, Direction, Disconnect, Packet, PacketId, Publish, PublishProperties,
     QoS, ReasonCode, SubAck, Version, split_frame,
 };
 use tacho_load::payload::Header;
-use tacho_load::{
-    CatchUp, Client, Counters, Engine, Event, Failure, Group, IntervalSnapshot, Pace, Payload,
-    Phase, PhaseKind, PhasePolicy, Plan, PublishBlock, Rate, Scale, Stream, Subscription, Summary,
-    Totals,
-};
 use tacho_net::{Closed, ConnId, Handler, Loop, LoopConfig, Net, Remote, mailboxes};
 
 /// The fault of one delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     None,
     Drop,
     Double,
@@ -37,24 +29,24 @@ type Decide = Box<dyn FnMut(&Header) -> Fault + Send>;
 type Hear = Box<dyn FnMut(&str, QoS) + Send>;
 
 /// The behaviour of the broker.
-pub(crate) struct Behaviour {
-    pub(crate) fault: Decide,
+pub struct Behaviour {
+    pub fault: Decide,
     /// The reason in CONNACK; `None` sends no CONNACK.
-    pub(crate) connack: fn(&str) -> Option<ReasonCode>,
+    pub connack: fn(&str) -> Option<ReasonCode>,
     /// The reason in SUBACK, instead of the requested QoS.
-    pub(crate) suback: Option<ReasonCode>,
+    pub suback: Option<ReasonCode>,
     /// Never acknowledges a PUBLISH.
-    pub(crate) mute: bool,
+    pub mute: bool,
     /// The reason in PUBACK.
-    pub(crate) puback: ReasonCode,
+    pub puback: ReasonCode,
     /// The reason in PUBCOMP.
-    pub(crate) pubcomp: ReasonCode,
+    pub pubcomp: ReasonCode,
     /// Messages queued for an absent session; further ones are dropped. QoS 0 is not queued.
-    pub(crate) queue_max: usize,
+    pub queue_max: usize,
     /// Forgets sessions when their connection ends.
-    pub(crate) forgets: bool,
+    pub forgets: bool,
     /// Called with topic and QoS of every PUBLISH.
-    pub(crate) hears: Hear,
+    pub hears: Hear,
 }
 
 impl Default for Behaviour {
@@ -74,21 +66,21 @@ impl Default for Behaviour {
 }
 
 /// Applies `fault` to load messages only; probes are always delivered.
-pub(crate) fn with_fault(mut fault: impl FnMut(&Header) -> Fault + Send + 'static) -> Behaviour {
+pub fn with_fault(mut fault: impl FnMut(&Header) -> Fault + Send + 'static) -> Behaviour {
     let fault: Decide =
         Box::new(move |header| if header.probe { Fault::None } else { fault(header) });
     Behaviour { fault, ..Behaviour::default() }
 }
 
 /// A running broker; stops when dropped.
-pub(crate) struct Broker {
-    pub(crate) addr: SocketAddr,
+pub struct FaultyBroker {
+    pub addr: SocketAddr,
     remote: Remote<()>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Broker {
-    pub(crate) fn start(behaviour: Behaviour) -> Self {
+impl FaultyBroker {
+    pub fn start(behaviour: Behaviour) -> Self {
         let listener = tacho_net::bind(([127, 0, 0, 1], 0).into(), 1024).expect("bind");
         let addr = listener.local_addr().expect("address");
         let mailbox = mailboxes(1).pop().expect("one mailbox");
@@ -111,7 +103,7 @@ impl Broker {
     }
 }
 
-impl Drop for Broker {
+impl Drop for FaultyBroker {
     fn drop(&mut self) {
         self.remote.post(0, ());
         if let Some(thread) = self.thread.take() {
@@ -428,173 +420,5 @@ impl Handler for Responder {
 
     fn mail(&mut self, net: &mut Net<Self>, _from: usize, _mail: ()) {
         net.stop();
-    }
-}
-
-/// A plan of one publish block: `publishers` streams to topics `t/0..`, paced by `pace`.
-pub(crate) struct Scene {
-    pub(crate) publishers: usize,
-    pub(crate) filters: Vec<String>,
-    pub(crate) publish_qos: QoS,
-    pub(crate) subscribe_qos: QoS,
-    pub(crate) pace: Pace,
-    pub(crate) version: Version,
-    pub(crate) threads: usize,
-    pub(crate) payload: Payload,
-    pub(crate) inflight_max: u16,
-    pub(crate) warm_up_ms: u64,
-    pub(crate) measure_ms: u64,
-    pub(crate) drain_ms: u64,
-}
-
-pub(crate) const fn open(per_second: u64) -> Pace {
-    Pace::Open {
-        rate: Rate { messages: per_second, per_ns: 1_000_000_000 },
-        phase: PhasePolicy::Uniform,
-        catch_up: CatchUp::CatchUp,
-    }
-}
-
-impl Scene {
-    /// `pairs` publishers at 100 messages per second with a subscriber each.
-    pub(crate) fn pairs(pairs: usize, qos: QoS) -> Self {
-        Self {
-            publishers: pairs,
-            filters: (0..pairs).map(|i| format!("t/{i}")).collect(),
-            publish_qos: qos,
-            subscribe_qos: QoS::ExactlyOnce,
-            pace: open(100),
-            version: Version::V5,
-            threads: 1,
-            payload: Payload::Random { bytes: 128 },
-            inflight_max: 100,
-            warm_up_ms: 200,
-            measure_ms: 1_000,
-            // The drain ends as soon as everything has arrived; busy machines need time.
-            drain_ms: 60_000,
-        }
-    }
-
-    pub(crate) fn plan(&self, target: SocketAddr) -> Plan {
-        let stream = |i: usize| Stream::new(format!("t/{i}"), 0);
-        let publishers = (0..self.publishers)
-            .map(|i| Client {
-                id: format!("pub-{i}"),
-                streams: vec![stream(i)],
-                ..Client::default()
-            })
-            .collect();
-        let subscribers = (0..)
-            .zip(&self.filters)
-            .map(|(i, filter): (usize, _)| Client {
-                id: format!("sub-{i}"),
-                subscriptions: vec![Subscription::new(filter, self.subscribe_qos)],
-                ..Client::default()
-            })
-            .collect();
-        let group = |name: &str, publish: Vec<PublishBlock>, clients: Vec<Client>| Group {
-            name: name.into(),
-            version: self.version,
-            inflight_max: self.inflight_max,
-            publish,
-            clients,
-            ..Group::default()
-        };
-        let block = PublishBlock {
-            qos: self.publish_qos,
-            retain: false,
-            payload: self.payload.clone(),
-            pace: self.pace.clone(),
-        };
-        let ms = 1_000_000;
-        let mut plan = Plan {
-            run_id: 0x00AB_CDEF,
-            seed: 42,
-            threads: self.threads,
-            targets: vec![target.into()],
-            groups: vec![
-                group("publishers", vec![block], publishers),
-                group("subscribers", Vec::new(), subscribers),
-            ],
-            phases: vec![
-                Phase::Connect { timeout_ns: 60_000 * ms },
-                Phase::Subscribe { timeout_ns: 60_000 * ms },
-                Phase::Probe { timeout_ns: 60_000 * ms },
-                Phase::WarmUp { duration_ns: self.warm_up_ms * ms, scale: Scale::ONE },
-                Phase::Measure { duration_ns: self.measure_ms * ms, scale: Scale::ONE },
-                Phase::Drain { timeout_ns: self.drain_ms * ms },
-                Phase::Disconnect,
-            ],
-            ..Plan::default()
-        };
-        plan.routes = plan.derive_routes();
-        plan
-    }
-}
-
-/// The reports of a run.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) phases: Vec<&'static str>,
-    pub(crate) intervals: Vec<IntervalSnapshot>,
-    pub(crate) failures: Vec<(u32, Failure)>,
-    pub(crate) interruptions: Vec<(u32, Failure)>,
-    /// Started actions, with their affected clients.
-    pub(crate) acted: Vec<(usize, u64)>,
-    pub(crate) totals: Vec<Totals>,
-    pub(crate) summary: Summary,
-}
-
-impl Outcome {
-    pub(crate) fn only(&self) -> &Totals {
-        assert_eq!(self.totals.len(), 1, "{self:?}");
-        &self.totals[0]
-    }
-
-    /// Sum of all counters of a run without warm-up. Counters go by the time of the event: on a
-    /// busy machine the last messages of the window are sent, or acknowledged, only during the
-    /// drain.
-    pub(crate) fn counted(&self) -> Counters {
-        let (mut window, mut all) = (Counters::default(), Counters::default());
-        for interval in &self.intervals {
-            all.add(&interval.counters);
-            if interval.phase == PhaseKind::Measure {
-                window.add(&interval.counters);
-            }
-        }
-        assert_eq!(self.only().counters, window, "the totals are what the window's intervals say");
-        all
-    }
-}
-
-/// Runs a plan to its end.
-pub(crate) fn run(plan: Plan) -> Outcome {
-    collect(&Engine::start(plan).expect("the plan is good"))
-}
-
-pub(crate) fn collect(engine: &Engine) -> Outcome {
-    let (mut phases, mut intervals) = (Vec::new(), Vec::new());
-    let (mut failures, mut totals) = (Vec::new(), Vec::new());
-    let (mut interruptions, mut acted) = (Vec::new(), Vec::new());
-    loop {
-        match engine.next_event(Duration::from_secs(120)).expect("events until the end") {
-            Event::Phase { kind, .. } => phases.push(kind.name()),
-            Event::Interval(interval) => intervals.push(*interval),
-            Event::Failed { client, why } => failures.push((client, why)),
-            Event::Interrupted { client, why } => interruptions.push((client, why)),
-            Event::ActionStarted { action, clients, .. } => acted.push((action, clients)),
-            Event::Measured(measured) => totals.push(*measured),
-            Event::Finished(summary) => {
-                return Outcome {
-                    phases,
-                    intervals,
-                    failures,
-                    interruptions,
-                    acted,
-                    totals,
-                    summary: *summary,
-                };
-            }
-        }
     }
 }
