@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use tacho_codec::{Ack, Connect, Packet, PacketId, Publish, QoS, ReasonCode, Version};
+use tacho_testkit::memory::resident_bytes;
 use tacho_testkit::{Client, PATIENCE, TestBroker, VERSIONS, connect, will};
 
 const MIB: u64 = 1024 * 1024;
@@ -18,17 +19,9 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Resident memory of this process, the broker's included; 0 where there is no /proc.
-fn rss_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
-}
-
 #[track_caller]
 fn assert_grew_less_than(before_bytes: u64, limit_bytes: u64) {
-    let grown = rss_bytes().saturating_sub(before_bytes);
+    let grown = resident_bytes().saturating_sub(before_bytes);
     assert!(grown < limit_bytes, "memory grew by {} MiB", grown / MIB);
 }
 
@@ -125,7 +118,7 @@ fn random_bytes_end_only_their_own_connection() {
 fn claimed_lengths_cost_nothing() {
     let _alone = alone();
     let broker = TestBroker::configured("shards = 2\n[limits]\npacket_size_max = 268435460");
-    let before = rss_bytes();
+    let before = resident_bytes();
     let claims: Vec<_> = (0..200)
         .map(|i| {
             let mut bad = if i % 2 == 0 {
@@ -152,7 +145,7 @@ fn long_topics_leave_nothing_behind() {
     let _alone = alone();
     let broker = TestBroker::start(1);
     let mut publisher = broker.connected("publisher", Version::V5);
-    let before = rss_bytes();
+    let before = resident_bytes();
     for i in 0..3_000 {
         let topic = format!("{i}/{}", "x".repeat(60_000));
         publisher.publish(&topic, b"", QoS::AtLeastOnce, false);
@@ -210,7 +203,7 @@ fn only_subscribers_that_never_read_lose_qos_0_messages() {
                 deaf
             })
             .collect();
-        let before = rss_bytes();
+        let before = resident_bytes();
         let dropped = || broker.counter("dropped_output_full_total");
         let sent = flood(&broker, QoS::AtMostOnce, payload_len, || dropped() > 1_000);
         assert_grew_less_than(before, 32 * MIB);
@@ -247,7 +240,7 @@ fn subscribers_that_never_read_qos_1_fill_their_queue_and_no_more() {
             deaf
         })
         .collect();
-    let before = rss_bytes();
+    let before = resident_bytes();
     let dropped = || broker.counter("dropped_queue_full_total");
     flood(&broker, QoS::AtLeastOnce, 5_000, || dropped() > 500);
     assert_grew_less_than(before, 32 * MIB);
@@ -396,7 +389,7 @@ fn a_thousand_bad_clients_do_not_disturb_a_good_pair() {
         "shards = 2\n[limits]\nconnect_timeout_s = 1\noutput_bytes_max = 65536\n\
          session_queue_len_max = 200\nsession_queue_bytes_max = 200000\ninflight_max = 200",
     );
-    let before = rss_bytes();
+    let before = resident_bytes();
     let done = AtomicBool::new(false);
     let delivered = std::thread::scope(|scope| {
         let _finally = Finally(&done);

@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tacho_broker::{Broker, RawConfig, SelfSigned, self_signed};
 use tacho_codec::{Packet, QoS, ReasonCode, Version};
@@ -124,11 +124,7 @@ impl Carriers {
     }
 
     fn eventually(&self, what: &str, condition: impl Fn(&Self) -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while !condition(self) {
-            assert!(Instant::now() < deadline, "did not happen: {what}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(what, || condition(self));
     }
 }
 
@@ -223,20 +219,15 @@ fn changed_files_are_noticed_without_being_told() {
         ..TlsClientSettings::default()
     };
     let client = TlsClient::new(&settings).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
+    wait_until("the new certificate is in use", || {
         let filter = Box::new(client.filter().unwrap());
         let mut attempt = through(filter, broker.addresses()[0], Version::V5);
         attempt.stream.write_all(&[0xc0, 0]).unwrap();
         // A PINGREQ is no CONNECT and ends the connection, but only after a handshake is it seen.
         let refused = broker.stats().iter().map(|s| s.protocol_errors_total.value()).sum::<u64>();
         attempt.expect_closed();
-        if refused > 0 {
-            break;
-        }
-        assert!(Instant::now() < deadline, "the new certificate is not in use");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        refused > 0
+    });
     broker.stop();
     broker.join().unwrap();
 }

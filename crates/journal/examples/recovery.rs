@@ -7,7 +7,6 @@
 //! ```
 
 use std::error::Error;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tacho_journal::{
     CommitSeq, Journal, Level, MessageId, Opened, Options, QueueId, Record, Urgency, Visitor,
 };
+use tacho_testkit::memory::{resident_bytes, resident_bytes_max};
 
 const QUEUES: u64 = 1_000;
 const MESSAGES: u64 = 1_000;
@@ -83,11 +83,8 @@ fn open(directory: &Path) -> Result<(), Box<dyn Error>> {
     let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
     println!("opened in {:.0} ms", ms((opened - begin).try_into()?));
     println!("shown in {:.0} ms", ms((visited - opened).try_into()?));
-    let status = fs::read_to_string("/proc/self/status")?;
-    status
-        .lines()
-        .filter(|line| line.starts_with("VmHWM") || line.starts_with("VmRSS"))
-        .for_each(|line| println!("{line}"));
+    let mib = |bytes: u64| bytes / (1 << 20);
+    println!("{} MiB resident, {} MiB at most", mib(resident_bytes()), mib(resident_bytes_max()));
     drop(journal);
     Ok(())
 }

@@ -2,15 +2,15 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tacho_monitor::{
     AgentError, AgentServer, HostRow, MonitorSpec, ProcRoot, ProcessSelector, Token, Watch,
     WatchedProcess, now_ns,
 };
+use tacho_testkit::{PATIENCE, wait_until};
 
 const TOKEN: &str = "0123456789abcdef";
-const PATIENCE: Duration = Duration::from_secs(30);
 
 fn agent(address: &str, processes: Vec<WatchedProcess>) -> AgentServer {
     let token = Token::new(TOKEN).expect("a token");
@@ -22,14 +22,6 @@ fn spec(agent: &AgentServer, options: &str) -> MonitorSpec {
     let address = agent.address();
     let text = format!("node1=agent://{address}?token={TOKEN}&interval=100ms{options}");
     MonitorSpec::parse(&text).expect("a source")
-}
-
-fn wait_until(what: &str, mut met: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !met() {
-        assert!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn rows(watch: &mut Watch, count: usize) -> Vec<HostRow> {

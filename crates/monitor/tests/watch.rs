@@ -2,24 +2,21 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tacho_monitor::{HostRow, MonitorSpec, Watch};
-
-const PATIENCE: Duration = Duration::from_secs(30);
+use tacho_testkit::wait_until;
 
 fn spec(text: &str) -> MonitorSpec {
     MonitorSpec::parse(text).expect(text)
 }
 
 fn rows(watch: &mut Watch, enough: impl Fn(&[HostRow]) -> bool) -> Vec<HostRow> {
-    let start = Instant::now();
     let mut rows = Vec::new();
-    while !enough(&rows) {
-        assert!(start.elapsed() < PATIENCE, "too few rows: {rows:#?} {:?}", watch.reports());
-        std::thread::sleep(Duration::from_millis(10));
+    wait_until("enough rows arrive", || {
         rows.extend(watch.rows());
-    }
+        enough(&rows)
+    });
     rows
 }
 

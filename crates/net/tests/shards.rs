@@ -318,6 +318,7 @@ fn a_loop_with_work_takes_turns_and_one_without_sleeps() {
     });
     eventually("1000 turns", || server.ask(|_, net| net.counters().turns) > 1000);
     let before = server.ask(|_, net| net.counters());
+    // Time for further turns, which there may not be.
     thread::sleep(Duration::from_millis(50));
     let after = server.ask(|_, net| net.counters());
     assert!(after.turns - before.turns < 5);

@@ -3,11 +3,8 @@
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-/// How long anything may take on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use tacho_testkit::wait_until;
 
 /// A run; killed when dropped.
 struct Run(Child);
@@ -44,11 +41,7 @@ fn killed_with(arguments: &[&str]) {
     TcpStream::connect(&broker).expect("the broker is there");
     run.0.kill().expect("is killed");
     run.0.wait().expect("is gone");
-    let deadline = Instant::now() + PATIENCE;
-    while TcpStream::connect(&broker).is_ok() {
-        assert!(Instant::now() < deadline, "the broker at {broker} is still there");
-        sleep(Duration::from_millis(20));
-    }
+    wait_until("its broker is gone", || TcpStream::connect(&broker).is_err());
 }
 
 #[test]

@@ -9,9 +9,8 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tacho_testkit::{PATIENCE, wait_until};
 use verdicts::assert_code;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A run that goes on until it is stopped.
 const LONG: [&str; 12] = [
@@ -414,18 +413,11 @@ fn too_many_browsers_are_refused_and_the_run_goes_on() {
     assert_eq!(program.status("GET /"), 200);
     // One that goes makes room, at the latest when the next second cannot be sent.
     streams.pop();
-    let deadline = Instant::now() + PATIENCE;
-    let mut again = program.events();
-    loop {
+    wait_until("there is room for another browser", || {
         let mut line = String::new();
-        again.0.read_line(&mut line).expect("answers");
-        if line.contains("200") {
-            break;
-        }
-        assert!(Instant::now() < deadline, "{line}");
-        std::thread::sleep(Duration::from_millis(100));
-        again = program.events();
-    }
+        program.events().0.read_line(&mut line).expect("answers");
+        line.contains("200")
+    });
     streams[0].wait_for("second");
 }
 

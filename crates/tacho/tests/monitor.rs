@@ -7,12 +7,11 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
+use tacho_testkit::wait_until;
 use verdicts::assert_code;
 
 const TOKEN: &str = "a token of the tests";
-const PATIENCE: Duration = Duration::from_secs(30);
 
 fn tacho(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
@@ -228,12 +227,7 @@ fn an_agent_that_dies_is_told_and_the_run_goes_on() {
     let mut command = run(&["--monitor", &source, "--var", "duration=6s"], &directory);
     let mut running = command.spawn().expect("starts");
     let resources = directory.join("resources.csv");
-    let start = Instant::now();
-    let begun = || fs::read_to_string(&resources).is_ok();
-    while !begun() {
-        assert!(start.elapsed() < PATIENCE, "the run does not begin");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the run begins", || fs::read_to_string(&resources).is_ok());
     agent.child.kill().expect("is killed");
     let status = running.wait().expect("ends");
     let summary = summary(&directory);

@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
 
+use tacho_testkit::memory::resident_bytes;
 use tacho_topic::{
     Filter, Progress, RetainedCursor, RetainedIndex, RouteChange, RouteMap, SubscriptionIndex,
     TopicFilter,
@@ -58,7 +59,7 @@ fn main() {
 }
 
 fn index_exact(count: usize) {
-    let rss = rss_bytes();
+    let rss = resident_bytes();
     let mut index = SubscriptionIndex::<u32, Options>::new();
     report_each("insert, with check and copy of the text", count, |id| {
         index.insert(&exact_filter(id), id as u32, (1, 0));
@@ -68,7 +69,7 @@ fn index_exact(count: usize) {
 }
 
 fn index_wildcard(count: usize) {
-    let rss = rss_bytes();
+    let rss = resident_bytes();
     let mut index = SubscriptionIndex::<u32, Options>::new();
     report_each("insert, with check and copy of the text", count, |id| {
         index.insert(&wildcard_filter(id), id as u32, (1, 0));
@@ -81,7 +82,7 @@ fn index_wildcard(count: usize) {
 }
 
 fn index_fan_out(count: usize) {
-    let rss = rss_bytes();
+    let rss = resident_bytes();
     let mut index = SubscriptionIndex::<u32, Options>::new();
     let filter = exact_filter(0);
     report_each("insert into one filter", count, |id| {
@@ -104,7 +105,7 @@ fn routes_wildcard(count: usize) {
 }
 
 fn routes(count: usize, filter: fn(usize) -> TopicFilter, topic: fn(usize) -> String) {
-    let rss = rss_bytes();
+    let rss = resident_bytes();
     let map = RouteMap::with_shards(4);
     add_in_batches(&map, count, filter);
     report_memory(rss, count);
@@ -135,7 +136,7 @@ fn routes(count: usize, filter: fn(usize) -> TopicFilter, topic: fn(usize) -> St
 }
 
 fn index_and_routes(count: usize) {
-    let rss = rss_bytes();
+    let rss = resident_bytes();
     let map = RouteMap::with_shards(4);
     let mut index = SubscriptionIndex::<u32, Options>::new();
     add_in_batches(&map, count, |id| {
@@ -148,7 +149,7 @@ fn index_and_routes(count: usize) {
 }
 
 fn retained(count: usize) {
-    let rss = rss_bytes();
+    let rss = resident_bytes();
     let mut index = RetainedIndex::<u64>::new();
     report_each("insert", count, |id| {
         index.insert(&exact_topic(id), id as u64);
@@ -242,14 +243,7 @@ fn report(what: &str, start: Instant, count: usize) {
     println!("  {what:<50} {ns:>9.1} ns");
 }
 
-fn report_memory(before: usize, count: usize) {
-    let bytes = rss_bytes().saturating_sub(before) as f64 / count as f64;
+fn report_memory(before: u64, count: usize) {
+    let bytes = resident_bytes().saturating_sub(before) as f64 / count as f64;
     println!("  {:<50} {bytes:>9.1} bytes", "memory per filter, its text included");
-}
-
-/// The resident memory of this process, or 0 without `/proc`.
-fn rss_bytes() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
-    pages * 4_096
 }

@@ -312,6 +312,7 @@ fn pin(cpus: &[usize]) -> Result<()> {
     sched_setaffinity(None, &set).with_context(|| format!("cannot run on cores {cpus:?}"))
 }
 
+/// Read here and not by `tacho-monitor`: the chores are built without the crates of the product.
 fn rss_bytes(pid: u32) -> Result<u64> {
     let path = format!("/proc/{pid}/status");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;

@@ -53,7 +53,8 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Memory and threads of the process as the kernel counts them.
+/// Memory and threads of the process as the kernel counts them. `tacho-monitor` reads the same of
+/// other processes; the broker does not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessMemory {
     resident_bytes: u64,

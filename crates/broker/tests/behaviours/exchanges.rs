@@ -66,6 +66,7 @@ fn the_handshake_goes_on_when_its_message_has_expired() {
         let mortal = Publish { properties, ..publish(QoS::ExactlyOnce, "t", 3) };
         client.send(&Packet::Publish(mortal));
         client.expect_ack(0x50);
+        // Past its expiry interval. Nothing tells of it before it would be delivered.
         std::thread::sleep(Duration::from_millis(1050));
         client.send(&Packet::PubRel(ok(mortal.packet_id.unwrap())));
         assert_eq!(client.frame().unwrap(), [0x70, 2, 0, 3]);
@@ -92,6 +93,7 @@ fn queued_messages_expire_and_sent_ones_do_not() {
             let sent = subscriber.receive();
             drop(subscriber);
             let expired = broker.counter("dropped_expired_total");
+            // Past their expiry interval. Nothing tells of it before they would be delivered.
             std::thread::sleep(Duration::from_millis(1050));
             client.publish("t", b"young", qos, false);
             let mut subscriber = broker.durable("sub", Version::V5, Some(1));

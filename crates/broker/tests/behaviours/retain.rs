@@ -243,6 +243,7 @@ fn retained_messages_expire_and_tell_what_is_left() {
         let mut client = broker.connected("early", Version::V5);
         client.subscribe("r/short", QoS::AtMostOnce);
         assert!(matches!(client.receive().message_expiry_s, Some(1..=2)));
+        // Past its expiry interval: it must not be sent, whether it is removed by now or not.
         std::thread::sleep(std::time::Duration::from_millis(2050));
         let mut client = broker.connected("late", Version::V5);
         client.subscribe("r/+", QoS::AtMostOnce);

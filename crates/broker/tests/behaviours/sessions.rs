@@ -137,6 +137,7 @@ fn disconnect_may_change_the_expiry_but_not_invent_one() {
         assert_eq!(client.connect(&keeping("c", Some(1))), NEW);
         client.send_notation("e0 | 00 [11 00000064]");
         client.expect_closed();
+        // Past the interval of one second, which has been replaced: nothing may end.
         std::thread::sleep(std::time::Duration::from_millis(1100));
         let mut client = broker.client(Version::V5);
         let will = Some(will("w", b"broke the rules"));
@@ -170,6 +171,7 @@ fn offline_queue_keeps_the_oldest_counts_the_rest_and_lets_expired_ones_go() {
         publisher.send_notation("32 | <t> 00fe [02 00000064] 00");
         publisher.expect_ack(0x40);
         publisher.publish("t", b"never kept", QoS::AtMostOnce, false);
+        // Past its expiry interval. It is dropped when its place is needed.
         std::thread::sleep(std::time::Duration::from_millis(1050));
         for i in 1..15 {
             publisher.publish("t", &[i], QoS::ExactlyOnce, false);

@@ -317,7 +317,8 @@ fn waiting_messages_expire() {
         let packet_id = tacho_codec::PacketId::new(1);
         let publish = Publish { topic, qos, packet_id, payload, properties, ..Publish::default() };
         if payload == b"3" {
-            // The two before it have filled the queue; they make room.
+            // The two before it have filled the queue. Past their expiry interval they make room,
+            // when it is needed.
             std::thread::sleep(Duration::from_millis(1_100));
         }
         publisher.publish_packet(&publish);

@@ -176,6 +176,7 @@ fn expired_and_overflowing_messages_are_dropped_and_counted() {
     assert_eq!(figures.buffered_messages + figures.dropped_full + figures.dropped_expired, 80);
     assert!(figures.dropped_full > 0, "{figures:?}");
     let waiting = figures.buffered_messages;
+    // Past their expiry interval. Nothing tells of it: they are dropped when they are next in turn.
     std::thread::sleep(std::time::Duration::from_millis(1_100));
     drop(silent);
     let mut link = other.accepted(false);

@@ -35,6 +35,7 @@ fn a_bridge_both_ways_on_the_same_topics_sends_nothing_back() {
             assert_eq!(there_s.receive_and_ack().payload, b"from there");
             assert_eq!(here_s.receive_and_ack().payload, b"from there");
         }
+        // Time for a message to come back, which none may.
         std::thread::sleep(Duration::from_millis(100));
         there_s.expect_nothing();
         here_s.expect_nothing();
@@ -89,6 +90,7 @@ fn two_bridges_that_know_each_other_do_not_send_messages_round_and_round() {
                 }
             }
         }
+        // Time for a message to come back, which none may.
         std::thread::sleep(Duration::from_millis(100));
         one_s.expect_nothing();
         two_s.expect_nothing();
