@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tacho_codec::QoS;
 use tacho_load::payload::Header;
-use tacho_load::{Action, ActionKind, Phase, Plan, Reconnect, Subscription};
+use tacho_load::{Action, ActionKind, Phase, Plan, Reconnect, StreamIndex, Subscription};
 use tacho_testkit::load::{Behaviour, Fault, FaultyBroker, Scene, run, with_fault};
 
 const MS: u64 = 1_000_000;
@@ -58,7 +58,7 @@ fn answers_have_the_qos_of_their_requests_even_with_an_inflight_window_of_one() 
 
 /// Drops the answer to one request of each client.
 fn without_an_answer() -> Behaviour {
-    let mut seen: HashMap<u32, u32> = HashMap::new();
+    let mut seen: HashMap<StreamIndex, u32> = HashMap::new();
     with_fault(move |header: &Header| {
         // The warm-up has numbers 0 to 19.
         if header.seq != 50 {

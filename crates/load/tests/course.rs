@@ -112,7 +112,9 @@ fn dropping_the_engine_ends_its_threads() {
 #[test]
 fn a_missing_probe_ends_the_run() {
     let behaviour = Behaviour {
-        fault: Box::new(|header| if header.stream == 1 { Fault::Drop } else { Fault::None }),
+        fault: Box::new(
+            |header| if header.stream.number() == 1 { Fault::Drop } else { Fault::None },
+        ),
         ..Behaviour::default()
     };
     let broker = FaultyBroker::start(behaviour);

@@ -190,7 +190,7 @@ fn refused_and_disconnected_clients_are_reported() {
             _ => Some(ReasonCode::SUCCESS),
         },
         ..with_fault(|header| {
-            if header.stream == 2 && header.seq == 50 { Fault::Close } else { Fault::None }
+            if header.stream.number() == 2 && header.seq == 50 { Fault::Close } else { Fault::None }
         })
     };
     let broker = FaultyBroker::start(behaviour);
@@ -251,12 +251,11 @@ fn odd_rates_are_exact() {
 #[test]
 fn undelivered_messages_are_violations_only_after_silence() {
     // Stream 0 stops at message 60; stream 1 continues.
-    let hole =
-        || {
-            with_fault(|header| {
-                if header.stream == 0 && header.seq >= 60 { Fault::Drop } else { Fault::None }
-            })
-        };
+    let hole = || {
+        with_fault(|header| {
+            if header.stream.number() == 0 && header.seq >= 60 { Fault::Drop } else { Fault::None }
+        })
+    };
     for (drain_ms, violations) in [(0, 0), (3_000, 60)] {
         let broker = FaultyBroker::start(hole());
         let scene = Scene { drain_ms, ..Scene::pairs(2, QoS::AtLeastOnce) };

@@ -55,7 +55,7 @@ fn groups_and_brokers_have_their_own_figures() {
         .collect();
     assert_eq!(targets, [("one", 400, 400), ("other", 800, 800)]);
     assert!(totals.targets.iter().all(|target| !target.rtt.is_empty()), "{targets:?}");
-    assert_eq!(totals.rtt.len(), totals.targets.iter().map(|target| target.rtt.len()).sum());
+    assert_eq!(totals.rtt.len(), totals.targets.iter().map(|target| target.rtt.len()).sum::<u64>());
     assert_eq!(outcome.summary.rtt_failure, None);
     assert_eq!((totals.connected, totals.violations.total()), (16, 0));
     let measured =

@@ -1,12 +1,10 @@
 //! `tacho ladder`, `tacho capacity` and suites as a user meets them: tables, records, exit codes.
 
-mod verdicts;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use verdicts::assert_code;
+use tacho_testkit::runs::assert_code;
 
 /// A load that any machine carries.
 const SMALL: [&str; 12] = [

@@ -1,14 +1,12 @@
 //! `tacho run` and `tacho scenario` as a user meets them: files, sentences, exit codes.
 
-mod verdicts;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use verdicts::assert_code;
+use tacho_testkit::runs::assert_code;
 
 fn tacho(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));

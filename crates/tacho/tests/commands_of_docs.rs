@@ -17,6 +17,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use tacho_testkit::runs::code_of;
+
 use documents::{Document, commands, documents, inline, toml_called, words};
 
 /// Other programs, with why a test of the documents does not run them. A command that begins with
@@ -73,10 +75,6 @@ const SHORT: [&str; 10] = [
     "plan.jmx",
     "connect",
 ];
-
-/// Exit codes that a run may have on a busy machine: its verdict is `ok`, a figure is not good
-/// enough, or the machine was the bottleneck.
-const VERDICTS: [i32; 3] = [0, 99, 111];
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -337,19 +335,55 @@ fn run(folder: &Path, number: usize, arguments: &[String]) {
     let to_us = |word: &String| reader_has.iter().fold(word.clone(), |w, at| w.replace(at, &here));
     let mut command = tacho();
     command.current_dir(folder).args(arguments.iter().map(to_us));
-    let allowed: &[i32] = match arguments[0].as_str() {
-        "run" | "ladder" | "capacity" | "compare" => {
-            command.args(["--dir", &format!("result-{number}")]);
-            &VERDICTS
-        }
-        // Whatever this machine's settings are.
-        "doctor" => &[0, 99],
-        _ => &[0],
-    };
+    let result = format!("result-{number}");
+    let verb = arguments[0].as_str();
+    if matches!(verb, "run" | "ladder" | "capacity" | "compare") {
+        command.args(["--dir", &result]);
+    }
     let output = command.output().expect("starts");
+    let directory = folder.join(result);
+    let expected = match verb {
+        "run" | "ladder" | "capacity" => {
+            record(&directory, "summary.json").and_then(|r| code_of(&r))
+        }
+        "compare" => code_of_comparison(&directory, arguments[1].starts_with("runs/")),
+        "doctor" => Some(code_of_settings(&String::from_utf8_lossy(&output.stdout))),
+        _ => Some(0),
+    };
     let code = output.status.code();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(code.is_some_and(|code| allowed.contains(&code)), "{arguments:?}: {code:?}: {said}");
+    assert!(
+        code.is_some() && code == expected,
+        "{arguments:?}: {code:?}, not {expected:?}: {said}"
+    );
+}
+
+fn record(directory: &Path, name: &str) -> Option<serde_json::Value> {
+    let text = std::fs::read_to_string(directory.join(name)).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Of its conditions, unless its runs are new and no valid measurements.
+fn code_of_comparison(directory: &Path, is_of_stored_runs: bool) -> Option<i32> {
+    let of_runs = record(directory, "summary.json").and_then(|record| code_of(&record));
+    if !is_of_stored_runs && !matches!(of_runs, Some(0 | 99)) {
+        return of_runs;
+    }
+    let comparison = record(directory, "comparison.json")?;
+    let any = |outcome: &str| {
+        let mut conditions = comparison["conditions"].as_array().into_iter().flatten();
+        conditions.any(|condition| condition["outcome"] == outcome)
+    };
+    Some(match (any("failed"), any("undecided")) {
+        (true, _) => 99,
+        (false, true) => 111,
+        (false, false) => 0,
+    })
+}
+
+/// Whether a setting of this machine limits the scenario, by the table or by the JSON.
+fn code_of_settings(said: &str) -> i32 {
+    if said.contains("LIMITS: ") || said.contains("\"limits\": true") { 99 } else { 0 }
 }
 
 /// Starts it at a free port, waits until it listens there, and stops it as Ctrl-C does.

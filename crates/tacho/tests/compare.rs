@@ -1,12 +1,10 @@
 //! `tacho compare` as a user meets it: sessions, stored runs, conditions, refusals.
 
-mod verdicts;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use verdicts::assert_code;
+use tacho_testkit::runs::assert_code;
 
 use serde_json::{Value, json};
 

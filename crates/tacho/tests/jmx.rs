@@ -1,11 +1,9 @@
 //! JMeter plans from the command line: run, converted, refused.
 
-mod verdicts;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use verdicts::assert_code;
+use tacho_testkit::runs::assert_code;
 
 fn plan(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenario/tests/fixtures").join(name);

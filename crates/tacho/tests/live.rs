@@ -1,7 +1,5 @@
 //! The live page and the page of past runs, as any HTTP client sees them.
 
-mod verdicts;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -9,8 +7,8 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tacho_testkit::runs::assert_code;
 use tacho_testkit::{PATIENCE, wait_until};
-use verdicts::assert_code;
 
 /// A run that goes on until it is stopped.
 const LONG: [&str; 12] = [

@@ -1,15 +1,13 @@
 //! `tacho monitor` and `tacho run --monitor` as a user meets them.
 
-mod verdicts;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use tacho_testkit::runs::assert_code;
 use tacho_testkit::wait_until;
-use verdicts::assert_code;
 
 const TOKEN: &str = "a token of the tests";
 

@@ -1,12 +1,10 @@
 //! Sessions whose subscribers are away while messages are published, and brokers that are killed
 //! meanwhile.
 
-mod verdicts;
-
 use std::process::Command;
 
+use tacho_testkit::runs::assert_code;
 use tacho_testkit::runs::persistent::{Course, persistent};
-use verdicts::assert_code;
 
 fn run(arguments: &[&str]) -> Course {
     persistent(env!("CARGO_BIN_EXE_tacho"), arguments).unwrap_or_else(|why| panic!("{why}"))

@@ -1,12 +1,10 @@
 //! Every built-in scenario against Tacho's own broker, small and fully verified.
 
-mod verdicts;
-
 use std::fs;
 use std::process::Command;
 
+use tacho_testkit::runs::assert_code;
 use tacho_testkit::runs::small::{SMALL, Small};
-use verdicts::assert_code;
 
 const TACHO: &str = env!("CARGO_BIN_EXE_tacho");
 

@@ -1,15 +1,12 @@
 //! `tacho run` and `tacho broker` over TLS and WebSocket, as a user meets them.
 
-mod verdicts;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
-use verdicts::assert_code;
-
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use tacho_testkit::runs::assert_code;
 
 fn tacho(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));

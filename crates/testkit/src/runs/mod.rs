@@ -3,3 +3,6 @@
 pub mod persistent;
 pub mod small;
 pub mod storms;
+mod verdicts;
+
+pub use verdicts::{assert_code, code_of};
