@@ -79,7 +79,7 @@ fn hint(error: &io::Error) -> &'static str {
             " (another broker is running there: stop it, or choose --listen)"
         }
         io::ErrorKind::PermissionDenied => " (ports below 1024 need a privilege)",
-        io::ErrorKind::AddrNotAvailable => " (this machine has no such address)",
+        io::ErrorKind::AddrNotAvailable => " (this machine does not have this address)",
         _ => "",
     }
 }

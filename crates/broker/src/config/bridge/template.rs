@@ -46,7 +46,7 @@ pub enum TemplateError {
     #[error("a topic must not be empty")]
     EmptyTopic,
     /// A topic with a wildcard.
-    #[error("a topic that is published to must not contain `{0}`")]
+    #[error("a topic name must not contain `{0}`")]
     Wildcard(char),
     /// A topic with a null character.
     #[error("a topic must not contain the null character")]

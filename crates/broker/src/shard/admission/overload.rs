@@ -1,7 +1,7 @@
-//! Shedding load: a ladder that a shard climbs while its loop or the memory of buffers is behind.
+//! Load shedding in steps, raised while the loop lags or buffer memory is short.
 //!
-//! Lag is what an event that comes at any moment waits for its turn on average: the sum of the
-//! squares of the turns' lengths, divided by the time they are looked at in. One long turn among
+//! Lag is proportional to the mean waiting time of an event that arrives at a random moment: the
+//! sum of the squared turn durations, divided by the length of the window. One long turn among
 //! idle ones hardly counts; turns without a pause between them count in full.
 
 use tacho_codec::ReasonCode;
@@ -12,7 +12,7 @@ use crate::config;
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
 
-/// How far a shard sheds load; each step includes those before it.
+/// The step of load shedding; each step includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum OverloadLevel {
     Normal,
@@ -37,12 +37,12 @@ impl OverloadLevel {
     }
 }
 
-/// The ladder by itself: what it is told and which step that means.
+/// The decision on the step, from turn durations and memory.
 #[derive(Debug)]
 struct Ladder {
     settings: config::Overload,
     level: OverloadLevel,
-    /// Number of the window, to tell counts of this one from those of earlier ones.
+    /// Number of the window, to distinguish its counts from those of earlier windows.
     window: u32,
     window_began_ns: u64,
     /// Sum of the squares of this window's turns, in square microseconds.
@@ -66,7 +66,7 @@ impl Ladder {
         }
     }
 
-    /// A turn was so long; true when it is time to look.
+    /// Adds a turn's duration; true at the end of the window.
     #[inline]
     fn turned(&mut self, now_ns: u64, turn_ns: u64) -> bool {
         let turn_us = turn_ns / 1_000;
@@ -78,7 +78,7 @@ impl Ladder {
         self.window_began_ns + self.settings.window_ms as u64 * 1_000_000
     }
 
-    /// Ends the window and returns the step left behind if it changes.
+    /// Ends the window; returns the previous step if it changes.
     fn look(&mut self, now_ns: u64, memory_percent: u64) -> Option<OverloadLevel> {
         let window_ns = u64::from(self.settings.window_ms) * 1_000_000;
         // The first window began before the clock was known.
@@ -95,7 +95,7 @@ impl Ladder {
         } else if self.reached(true) >= before {
             self.calm_windows = 0;
         } else {
-            // A loop that slept has had several windows at once.
+            // A loop that slept has passed several windows at once.
             self.calm_windows += elapsed_ns / window_ns;
             if self.calm_windows >= u64::from(self.settings.calm_windows) {
                 self.level = OverloadLevel::ALL[before as usize - 1];
@@ -105,8 +105,8 @@ impl Ladder {
         (self.level != before).then_some(before)
     }
 
-    /// The highest step whose threshold is met; when `eased`, half of that of lag or four fifths of
-    /// that of memory are enough.
+    /// The highest step whose threshold is met; when `eased`, half of the lag threshold or four
+    /// fifths of the memory threshold suffice.
     fn reached(&self, eased: bool) -> OverloadLevel {
         let lags_ms = self.settings.lags_ms();
         let percents = self.settings.memory_percents();
@@ -120,26 +120,26 @@ impl Ladder {
         step.map_or(OverloadLevel::Normal, |step| OverloadLevel::ALL[step + 1])
     }
 
-    /// Whether it is lag, rather than memory, that refuses connections.
+    /// Whether lag, rather than memory, is the reason for refusing connections.
     fn is_lag(&self) -> bool {
         self.lag_us >= u64::from(self.settings.lag_refuse_ms) * 1_000 / 2
     }
 }
 
-/// What a shard does about its load.
+/// The load shedding of a shard.
 #[derive(Debug)]
 pub(super) struct LoadShedding {
     ladder: Ladder,
-    /// Unsent bytes above which a reader gets no QoS 0 now; `usize::MAX` while nothing is shed.
+    /// Unsent bytes above which a reader gets no QoS 0; `usize::MAX` without shedding.
     shed_above_bytes: usize,
-    /// All buffers together are at their limit: who would hold more ends.
+    /// All buffers together are at their limit: a connection that would hold more is closed.
     buffers_full: bool,
-    /// Slow readers to be ended for that.
+    /// Slow readers to be closed for that reason.
     ending: Vec<ConnId>,
-    /// Bytes that publishers have sent in this window, and how many they are.
+    /// Bytes that publishers sent in this window, and the number of these publishers.
     bytes_in: u64,
     publishers: u64,
-    /// A publisher's part of the last window, above which it counts as heavy.
+    /// The mean bytes per publisher in the last window; a publisher above it counts as heavy.
     fair_bytes: u64,
 }
 
@@ -166,18 +166,18 @@ impl LoadShedding {
         self.shed_above_bytes
     }
 
-    /// Notes whether all buffers together are at their limit.
+    /// Records whether all buffers together are at their limit.
     pub(super) fn set_buffers_full(&mut self, is_full: bool) {
         self.buffers_full = is_full;
     }
 
-    /// When to look again if nothing happens: a step is left in time also when all is quiet.
+    /// The end of the window, so that an idle shard also leaves a step in time.
     pub(super) fn next_look_ns(&self) -> Option<u64> {
         (self.ladder.level > OverloadLevel::Normal).then(|| self.ladder.window_ends_ns())
     }
 }
 
-/// What one client has sent in the present window.
+/// The bytes that one client sent in the current window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Inflow {
     window: u32,
@@ -185,7 +185,8 @@ pub(super) struct Inflow {
 }
 
 impl Shard {
-    /// Once per turn: tells what this shard holds, and climbs or leaves a step when it is time.
+    /// Called once per turn: reports the shard's memory and decides on the step at the end of a
+    /// window.
     #[inline]
     pub(in crate::shard) fn watch_load(&mut self, net: &mut Net) {
         self.settle_memory(net);
@@ -238,7 +239,8 @@ impl Shard {
             if sheds { settings.slow_reader_bytes } else { usize::MAX };
     }
 
-    /// Whether a client that has just sent `bytes` has had its part while publishers are held back.
+    /// Whether a client that has just sent `bytes` has used its share while publishers are
+    /// throttled.
     #[inline]
     pub(in crate::shard) fn is_heavy(&mut self, slot: SessionSlot, bytes: usize) -> bool {
         let overload = &mut self.admission.overload;
@@ -257,7 +259,7 @@ impl Shard {
         overload.throttles() && inflow.bytes >= overload.fair_bytes
     }
 
-    /// Why a CONNECT is refused for load, if it is.
+    /// The reason to refuse a CONNECT for load, if any.
     pub(in crate::shard) fn overloaded(&self) -> Option<ReasonCode> {
         if self.admission.overload.ladder.level < OverloadLevel::Refuse {
             return None;
@@ -267,8 +269,8 @@ impl Shard {
         Some(if lag { ReasonCode::CONNECTION_RATE_EXCEEDED } else { ReasonCode::QUOTA_EXCEEDED })
     }
 
-    /// A reader is to hold more output although all buffers together are full: at the end of the
-    /// turn its connection ends, and what it has not acknowledged waits in its session.
+    /// A reader would hold more output although all buffers together are full: its connection is
+    /// closed at the end of the turn, and its unacknowledged messages wait in its session.
     #[cold]
     pub(in crate::shard) fn end_slow_reader(&mut self, conn: ConnId) {
         if self.admission.overload.ending.last() != Some(&conn) {
@@ -283,7 +285,7 @@ impl Shard {
                 self.stats.ended_slow_readers_total.increment();
                 self.log_slow_reader(net, session);
                 self.connections.close(conn);
-                // Not closed: what it has not read goes at once.
+                // Aborted, not closed: frees the unread output at once.
                 net.abort(conn);
                 self.session_disconnected(net, session, End::Lost);
             }
@@ -292,7 +294,7 @@ impl Shard {
 }
 
 impl LoadShedding {
-    /// Whether the heaviest publishers are held back.
+    /// Whether the heaviest publishers are throttled.
     pub(in crate::shard) fn throttles(&self) -> bool {
         self.ladder.level >= OverloadLevel::Throttle
     }
@@ -304,7 +306,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Turns of this length without a pause, for so many windows; returns the step then.
+    /// Runs turns of this length without a pause for `windows` windows; returns the step after
+    /// them.
     fn busy(ladder: &mut Ladder, now_ns: &mut u64, turn_ms: u64, windows: u32) -> OverloadLevel {
         let until = ladder.window + windows;
         while ladder.window < until {

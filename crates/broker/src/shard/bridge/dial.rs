@@ -1,4 +1,4 @@
-//! Connections to other brokers: opened, lost, opened again.
+//! Connections to remote brokers: opening, loss, reconnection.
 
 use std::io;
 
@@ -13,15 +13,15 @@ use crate::shard::connections::Connection;
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
 
-/// Until the next look whether a name is known.
+/// Time until the next check whether a name has been resolved.
 const LOOK_UP_NS: u64 = 50_000_000;
-/// Until the next look whether other links have subscribed to their rules.
+/// Time until the next check whether other links have subscribed to their rules.
 const LOOK_AT_OTHERS_NS: u64 = 500_000_000;
-/// Without identifier and payload.
+/// Bytes of a PUBLISH without packet identifier and payload.
 const PINGREQ: [u8; 2] = [0xc0, 0x00];
 
 impl Shard {
-    /// Does what is due for a link, and arms its timer for what is next.
+    /// Performs the due actions of a link and arms its timer for the next.
     pub(in crate::shard) fn link_due(&mut self, net: &mut Net, link: usize) {
         let now_ns = net.now_ns();
         while !self.is_stopping()
@@ -39,7 +39,7 @@ impl Shard {
                     }
                 }
                 LinkEvent::Silent => {
-                    self.part(net, link, "nothing came from it any more");
+                    self.part(net, link, "no packet arrived within the keep-alive");
                 }
             }
         }
@@ -87,7 +87,7 @@ impl Shard {
         }
     }
 
-    /// Drops what has expired in the queue of a link that cannot connect: nothing else looks at it.
+    /// Drops expired messages in the queue of a link that cannot connect: no other code visits it.
     fn drop_expired(&mut self, net: &Net, link: usize) {
         let slot = self.bridges.all[link].slot;
         let Some(session) = self.sessions.get_mut(slot) else { return };
@@ -99,7 +99,7 @@ impl Shard {
         self.report_link(link);
     }
 
-    /// TCP is there, or not.
+    /// The TCP connection is established, or has failed.
     pub(in crate::shard) fn bridge_connected(
         &mut self,
         net: &mut Net,
@@ -110,7 +110,7 @@ impl Shard {
         match result {
             Ok(()) => self.greet(net, link, conn),
             Err(error) => {
-                // The connection does not exist any more.
+                // The connection no longer exists.
                 self.connection_gone(conn);
                 self.bridges.all[link].conn = None;
                 self.break_off(net, link, &format!("cannot connect: {error}"));
@@ -118,7 +118,7 @@ impl Shard {
         }
     }
 
-    /// The link that a connection is of.
+    /// The link of a connection.
     pub(super) fn link_of(&self, conn: ConnId) -> Option<usize> {
         match self.connections.get(conn) {
             Connection::Bridge { id, link } if id == conn => Some(link as usize),
@@ -126,12 +126,12 @@ impl Shard {
         }
     }
 
-    /// The connection is over, and not by us.
+    /// The remote end or the network closed the connection.
     pub(in crate::shard) fn bridge_lost(&mut self, net: &mut Net, link: usize, why: &Closed) {
         let entry = &mut self.bridges.all[link];
         entry.conn = None;
         if matches!(entry.stage, Stage::Greeting { .. }) {
-            // Some refuse what they do not understand without a word.
+            // Some brokers refuse an unsupported CONNECT without a reason.
             entry.introduction = Introduction::Client;
         }
         let why = match why {
@@ -144,7 +144,7 @@ impl Shard {
         self.break_off(net, link, &why);
     }
 
-    /// Closes a connection that is of no use; when to try again is known already.
+    /// Closes a useless connection; the time of the next attempt is already set.
     pub(super) fn part(&mut self, net: &mut Net, link: usize, why: &str) {
         if let Some(conn) = self.bridges.all[link].conn.take() {
             self.connections.set(conn, Connection::Closing);
@@ -153,8 +153,8 @@ impl Shard {
         self.link_down(net, link, why);
     }
 
-    /// The same for what the other broker did, which may have closed it: it is tried again after
-    /// a pause.
+    /// The same after an action of the remote broker, which may have closed it: the link retries
+    /// after a pause.
     pub(super) fn break_off(&mut self, net: &mut Net, link: usize, why: &str) {
         self.bridges.all[link].protocol.lost(net.now_ns());
         if let Some(conn) = self.bridges.all[link].conn.take() {
@@ -164,7 +164,7 @@ impl Shard {
         self.arm_link(net, link);
     }
 
-    /// There is no connection: its session waits for the next one.
+    /// The connection is lost: its session waits for the next one.
     pub(super) fn link_down(&mut self, net: &mut Net, link: usize, why: &str) {
         let entry = &mut self.bridges.all[link];
         entry.stage = Stage::Disconnected;
@@ -185,7 +185,7 @@ impl Shard {
         self.report_link(link);
     }
 
-    /// DISCONNECT if the other broker has heard of us, and the close.
+    /// Sends DISCONNECT if CONNECT was sent, and closes the connection.
     pub(super) fn say_bye(&mut self, net: &mut Net, link: usize) {
         let entry = &mut self.bridges.all[link];
         let (stage, slot) = (std::mem::replace(&mut entry.stage, Stage::Disconnected), entry.slot);
@@ -198,7 +198,7 @@ impl Shard {
         self.drop_connection(net, conn);
     }
 
-    /// The broker stops.
+    /// The broker is stopping.
     pub(in crate::shard) fn stop_link(&mut self, net: &mut Net, link: usize) {
         self.say_bye(net, link);
         let entry = &mut self.bridges.all[link];

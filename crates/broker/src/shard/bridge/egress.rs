@@ -1,4 +1,4 @@
-//! From here to another broker: a message becomes what the rule makes of it when it is written.
+//! Outgoing messages: the rule transforms a message when it is written.
 
 use std::num::NonZeroU16;
 
@@ -17,10 +17,10 @@ use crate::shard::sessions::Session;
 use crate::shard::{Net, Shard};
 use crate::subscription::Target;
 
-/// The longest topic.
+/// The longest topic in bytes.
 const TOPIC_BYTES_MAX: usize = u16::MAX as usize;
 
-/// What becomes of a message that is to be written.
+/// The decision on a message that is due to be written.
 enum Written {
     Sent,
     TooLarge,
@@ -28,7 +28,7 @@ enum Written {
 }
 
 impl Shard {
-    /// Gives a message to the link that carries its topic.
+    /// Queues a message at the link that carries its topic.
     pub(in crate::shard) fn deliver_to_bridge(
         &mut self,
         net: &mut Net,
@@ -68,7 +68,7 @@ impl Shard {
         offered.batch
     }
 
-    /// Writes a message as the other broker is to have it.
+    /// Writes a message in the form for the remote broker.
     pub(in crate::shard) fn write_to_bridge(
         &mut self,
         net: &mut Net,
@@ -89,7 +89,7 @@ impl Shard {
                 }
                 return;
             }
-            // The machine counts it.
+            // The session machine counts it.
             Written::TooLarge => self.stats.dropped_too_large_total.increment(),
             Written::Unmapped => {
                 if let Some(stats) = stats {
@@ -97,7 +97,7 @@ impl Shard {
                 }
             }
         }
-        // As if it had been delivered: nothing behind it waits for it.
+        // Counts as delivered, so that later messages do not wait for it.
         self.act(slot, |machine, recorder| match written {
             Written::TooLarge => machine.abandon(packet_id, recorder),
             _ => machine.give_up(packet_id, recorder),
@@ -113,7 +113,7 @@ impl Shard {
         packet_id: Option<PacketId>,
         dup: bool,
     ) -> Written {
-        // Invariant: the machine hands out what is loaded.
+        // Invariant: the machine hands out loaded messages only.
         let Body::Here(message) = &delivery.message.message else { return Written::Unmapped };
         let links = &mut self.bridges;
         let entry = &links.all[link];
@@ -124,7 +124,7 @@ impl Shard {
         let values = values_of(message);
         let session = &mut self.sessions[entry.slot];
         let mut publish = message.as_publish(net.now_ns());
-        // By the topic here, of which the template always makes the same one there.
+        // Keyed by the local topic: the template maps it always to the same remote topic.
         let plan = match rule.mapping.topic.is_of_topic_alone() {
             true => session.machine.plan_alias(&header.topic),
             false => AliasOut::None,
@@ -161,7 +161,7 @@ impl Shard {
         if publish.encode_head(session.version(), bytes).is_err() {
             return Written::Unmapped;
         }
-        // Known there from now on: what is written is sent, or the connection ends.
+        // The remote broker knows it from here on: written bytes are sent, or the connection ends.
         if let Some(alias) = defined {
             session.machine.define_alias(alias, &header.topic);
         } else if publish.topic.is_empty() {
@@ -176,14 +176,14 @@ impl Shard {
     }
 }
 
-/// What templates can refer to.
+/// The values that templates can refer to.
 fn values_of(message: &Message) -> Values<'_> {
     let header = message.header();
     let (topic, payload) = (&header.topic, message.payload());
     Values { topic, payload, qos: header.qos, retain: header.retain }
 }
 
-/// The rule that a message leaves by. What the journal has may have come by a rule of an earlier
+/// The rule that a message leaves by. A message from the journal may belong to a rule of an earlier
 /// configuration.
 fn rule_of<'a>(
     bridge: &'a Bridge,
@@ -196,7 +196,7 @@ fn rule_of<'a>(
     known.or_else(|| Some(bridge.egress(topic)?.1))
 }
 
-/// Has the PUBLISH define a topic alias, if it is not too large with it.
+/// Lets the PUBLISH define a topic alias, unless that makes it too large.
 fn define_if_it_fits(
     session: &Session,
     plan: AliasOut,

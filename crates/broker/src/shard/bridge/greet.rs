@@ -1,4 +1,4 @@
-//! The beginning of a connection to another broker: CONNECT, and what CONNACK says.
+//! The start of a connection to a remote broker: CONNECT and CONNACK.
 
 use tacho_codec::{ConnAck, Connect, ConnectProperties, QoS, ReasonCode, Version, set_bridge_bit};
 use tacho_net::ConnId;
@@ -11,7 +11,7 @@ use crate::shard::sessions::PeerTerms;
 use crate::shard::{Net, Shard};
 
 impl Shard {
-    /// TCP is there: CONNECT, behind the handshake of TLS if there is one.
+    /// The TCP connection is established: sends CONNECT, after the TLS handshake if there is one.
     pub(super) fn greet(&mut self, net: &mut Net, link: usize, conn: ConnId) {
         let entry = &mut self.bridges.all[link];
         let bridge = self.shared.bridges.at(entry.bridge);
@@ -56,7 +56,7 @@ impl Shard {
         }
     }
 
-    /// CONNACK: the session goes on, at both ends or at this one only.
+    /// Handles CONNACK: the session continues, at both ends or at this one only.
     pub(super) fn greeted(
         &mut self,
         net: &mut Net,
@@ -94,7 +94,7 @@ impl Shard {
         Flow::Continue
     }
 
-    /// CONNACK with an error.
+    /// Handles CONNACK with an error.
     fn greeting_refused(&mut self, net: &mut Net, link: usize, connack: &ConnAck<'_>) -> Flow {
         let entry = &mut self.bridges.all[link];
         if entry.introduction == Introduction::Bridge
@@ -110,12 +110,13 @@ impl Shard {
         Flow::Stop
     }
 
-    /// Notes what CONNACK says of the session there. True if another CONNECT has to follow.
+    /// Records the state of the remote session from CONNACK. True if another CONNECT must follow.
     fn needs_another_greeting(&mut self, link: usize, session_present: bool) -> bool {
         let entry = &mut self.bridges.all[link];
         let config = self.shared.bridges.at(entry.bridge).config();
         if session_present && entry.peer == PeerSession::Unknown && !config.egress.is_empty() {
-            // Of another life of ours: its identifiers could be taken for ours [MQTT-3.2.2-4].
+            // A session from an earlier start of this broker: identifiers could collide
+            // [MQTT-3.2.2-4].
             entry.peer = PeerSession::ToBeForgotten;
             return true;
         }
@@ -123,11 +124,12 @@ impl Shard {
         if before != PeerSession::Used {
             entry.peer = PeerSession::Known;
         }
-        // In 3.1.1 a clean session would end with this connection.
+        // In 3.1.1 a clean session ends with this connection.
         before == PeerSession::ToBeForgotten && config.version != Version::V5 && !config.clean_start
     }
 
-    /// The link is connected: notes what the other broker grants, and what to ask of it.
+    /// The link is connected: records the limits of the remote broker and the subscriptions to
+    /// make.
     fn link_up(&mut self, net: &Net, link: usize, connack: &ConnAck<'_>, qos_max: QoS) {
         let now_ns = net.now_ns();
         let entry = &mut self.bridges.all[link];
@@ -140,7 +142,7 @@ impl Shard {
         entry.granted = Granted { qos_max, retain: properties.retain_available.unwrap_or(true) };
         let is_again = std::mem::replace(&mut entry.peer, PeerSession::Used) == PeerSession::Used;
         let has_rules = bridge.ingress_of(entry.number).next().is_some();
-        // With 5.0 once more costs nothing; in 3.1.1 it would bring all retained messages again.
+        // With 5.0 subscribing again is free; in 3.1.1 it would replay all retained messages.
         let is_subscribed = connack.session_present
             && is_again
             && entry.subscribing == Asking::Done
@@ -161,7 +163,7 @@ impl Shard {
         }
     }
 
-    /// The session of a link goes on with this connection.
+    /// Resumes the session of a link on this connection.
     fn connect_link_session(
         &mut self,
         net: &Net,
@@ -197,7 +199,7 @@ impl Shard {
         self.sessions.connect(slot, conn);
     }
 
-    /// Closes the connection for one that is opened now, and says something else.
+    /// Closes the connection in favour of a new one with a different CONNECT.
     fn greet_again(&mut self, net: &mut Net, link: usize) -> Flow {
         self.say_bye(net, link);
         self.bridges.all[link].protocol.again(net.now_ns());
@@ -210,7 +212,7 @@ fn sends_qos0_only(bridge: &Bridge) -> bool {
     bridge.config().egress.iter().all(|rule| rule.mapping.qos == Some(QoS::AtMostOnce))
 }
 
-/// What the other broker says for people.
+/// The reason string of the remote broker.
 pub(super) fn said(text: Option<&str>) -> String {
     text.map_or_else(String::new, |text| format!(" ({text})"))
 }

@@ -1,4 +1,4 @@
-//! From another broker to here: its PUBLISHes take the way of a publisher's.
+//! Incoming messages: a PUBLISH of a remote broker is handled like a publisher's.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use crate::shard::output::Flow;
 use crate::shard::permission::may_publish;
 use crate::shard::{Net, Shard};
 
-/// Between two log lines about messages that a link's other broker refused.
+/// Time between two log lines about messages that the remote broker of a link refused.
 const REFUSALS_NS: u64 = 10_000_000_000;
 
 impl Shard {
-    /// Handles every whole packet in `data`; returns how many bytes they took.
+    /// Handles every complete packet in `data`; returns the number of bytes consumed.
     pub(in crate::shard) fn bridge_input(
         &mut self,
         net: &mut Net,
@@ -36,7 +36,7 @@ impl Shard {
         self.update_budget();
         self.bridges.all[link].protocol.heard();
         let slot = self.bridges.all[link].slot;
-        // Before CONNACK nothing was: what is noted is of the connection before.
+        // Before CONNACK there are no exchanges: recorded ones belong to the previous connection.
         let is_up = self.bridges.all[link].stage == Stage::Up;
         let (mut used, ahead) = (0, self.read_ahead_len(Some(slot).filter(|_| is_up)));
         let mut flow = Flow::Continue;
@@ -62,7 +62,7 @@ impl Shard {
         let unread = &data[used..];
         let looked = ahead.saturating_sub(used);
         if flow == Flow::Hold {
-            // What went there may be all that there is no room for.
+            // The unread bytes may be acknowledgements that free room.
             let heed = |shard: &mut Self, net: &mut Net, frame: &Frame<'_>| {
                 shard.bridge_packet(net, conn, link, frame)
             };
@@ -138,7 +138,7 @@ impl Shard {
         Flow::Stop
     }
 
-    /// What the other broker answers to what went there.
+    /// Handles an acknowledgement of the remote broker.
     fn acknowledged_there(
         &mut self,
         net: &mut Net,
@@ -154,7 +154,7 @@ impl Shard {
         if self.sessions[slot].machine.inflight_len() < before {
             let entry = &self.bridges.all[link];
             let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
-            // PUBCOMP says at most that the identifier is not known any more.
+            // An error in PUBCOMP only means that the identifier is no longer known.
             let is_refused = kind != AckKind::PubComp && ack.reason.is_error();
             if let Some(stats) = stats {
                 let counter = if is_refused { &stats.dropped_refused } else { &stats.acknowledged };
@@ -178,7 +178,7 @@ impl Shard {
         tracing::warn!(bridge, %reason, "the other broker refused a message, it is dropped");
     }
 
-    /// A PUBLISH of the other broker.
+    /// Handles a PUBLISH of the remote broker.
     fn came_by_bridge(&mut self, net: &mut Net, link: usize, publish: &Publish<'_>) -> Flow {
         let (mut topic, mut payload) =
             (std::mem::take(&mut self.bridges.topic), std::mem::take(&mut self.bridges.payload));
@@ -214,7 +214,7 @@ impl Shard {
             && !knows
             && self.must_refuse(net, slot, mapped)
         {
-            // Refused, it would be lost: it stays where it is until there is room.
+            // A refusal would lose it: it stays unread until there is room.
             return Flow::Hold;
         }
         let entry = &self.bridges.all[link];
@@ -245,7 +245,7 @@ impl Shard {
         let to = route.to.clone();
         let intake = Intake { now_ns: net.now_ns(), routed_version, source, retained_version };
         let message = Message::from_publish(Arc::clone(&route.topic), &mapped, intake);
-        // The exchange is the one with the other broker, whatever the message is here.
+        // The exchange is the one with the remote broker, whatever form the message has here.
         let qos = publish.qos;
         let acknowledge =
             publish.packet_id.map(|packet_id| Acknowledge { slot, generation, qos, packet_id });
@@ -254,8 +254,8 @@ impl Shard {
     }
 }
 
-/// What the rule for its topic makes of a message, in `topic` and `payload` where it changes them.
-/// `None` if there is no rule.
+/// Applies the rule for a message's topic; changes go to `topic` and `payload`. `None` without a
+/// rule.
 fn map<'a>(
     rules: &[IngressRule],
     there: &Publish<'a>,
@@ -287,7 +287,7 @@ fn map<'a>(
     Some(here)
 }
 
-/// Whether messages may be published to it here.
+/// Whether messages may be published to this topic here.
 fn is_topic(topic: &str) -> bool {
     tacho_codec::is_valid_topic_name(topic) && may_publish(topic).is_ok()
 }

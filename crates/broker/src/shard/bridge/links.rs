@@ -1,8 +1,8 @@
-//! The links that a shard has: those of the configuration, and those of an earlier one that the
-//! journal still knows.
+//! The links of a shard: those of the configuration, and those of an earlier configuration that the
+//! journal still holds.
 //!
-//! A pool that has become smaller leaves links behind: they go on until what they hold is
-//! delivered. A bridge that is not in the configuration any more is gone with what it held.
+//! A pool that was reduced leaves surplus links, which continue until their messages are
+//! delivered. A bridge that was removed from the configuration is dropped with its messages.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::shard::routing::BridgeRoutes;
 use crate::shard::{Net, Shard};
 
 impl Shard {
-    /// What the session of this client may hold.
+    /// The queue limits of this client's session.
     pub(in crate::shard) fn session_limits_for(
         &self,
         key: &ClientKey,
@@ -34,8 +34,8 @@ impl Shard {
         }
     }
 
-    /// Makes a link of every session that is one's, and sessions for those links that have
-    /// none: once, before the loop runs.
+    /// Creates a link for every restored bridge session, and a session for every link without one.
+    /// Called once, before the loop runs.
     pub(in crate::shard) fn make_links(&mut self) {
         let bridges = Arc::clone(&self.shared.bridges);
         for (place, bridge) in bridges.iter().enumerate() {
@@ -98,7 +98,7 @@ impl Shard {
     fn add_link(&mut self, place: usize, number: u16, slot: SessionSlot, is_new: bool) {
         let bridge = self.shared.bridges.at(place);
         let session = &mut self.sessions[slot];
-        // Invariant: there are not more of them than identifiers of one configuration.
+        // Invariant: there are no more links than identifiers in one configuration.
         let link = self.bridges.all.len() as u16;
         session.became_link(link, bridge.source, bridge.config().version);
         let seed = stable_hash(session.key().client_id.as_bytes()) ^ fastrand::u64(..);
@@ -129,7 +129,7 @@ impl Shard {
         });
     }
 
-    /// All shards are ready: the links connect, and those without a configured bridge end.
+    /// All shards are ready: links connect, and links without a configured bridge end.
     pub(in crate::shard) fn start_links(&mut self, net: &mut Net) {
         for slot in std::mem::take(&mut self.bridges.orphans) {
             let Some(session) = self.sessions.get(slot) else { continue };
@@ -140,7 +140,7 @@ impl Shard {
                 tracing::warn!(
                     link,
                     messages,
-                    "the configuration has no such bridge any more: what waited for it is dropped"
+                    "the configuration no longer has this bridge: its queued messages are dropped"
                 );
             }
             self.discard_session(net, slot);
@@ -151,7 +151,7 @@ impl Shard {
         }
     }
 
-    /// A link that the configuration has no place for ends once it holds nothing. True if it has.
+    /// Ends a surplus link once its queue is empty. True if it ended.
     pub(super) fn leave_if_done(&mut self, net: &mut Net, link: usize) -> bool {
         let entry = &self.bridges.all[link];
         let slot = entry.slot;
@@ -172,7 +172,7 @@ impl Shard {
     }
 }
 
-/// A session that has never had a connection, and that does not end without one.
+/// A session that was never connected and does not expire without a connection.
 const fn nothing() -> Restored<Copy> {
     Restored {
         now_ns: 0,

@@ -1,13 +1,13 @@
-//! Bridges in the data plane: connections that this shard opens to other brokers.
+//! Bridges in the data plane: connections that this shard opens to remote brokers.
 //!
-//! Each link of a bridge's pool is an ordinary session, whose socket is ours: its queue is the
-//! bridge's buffer, its packet identifiers are those towards the other broker, and with a data
-//! directory it is durable. Routing leads a topic to one link of each bridge, always the same
-//! (`routing::destinations`), so that order holds whatever the number of links.
+//! Each link of a bridge's pool is an ordinary session with an outgoing connection: its queue is
+//! the bridge's buffer, its packet identifiers are those towards the remote broker, and with a data
+//! directory it is durable. Routing sends a topic always to the same link of each bridge
+//! (`routing::destinations`), so that order holds with any number of links.
 //!
-//! [`links`] makes them and ends those that are not wanted any more, [`dial`] opens and loses
-//! connections, [`greet`] is CONNECT and CONNACK, [`subscribe`] SUBSCRIBE and UNSUBSCRIBE,
-//! [`egress`] sends messages there, [`ingress`] takes in what comes from there.
+//! [`links`] creates and ends links, [`dial`] opens connections and handles their loss, [`greet`]
+//! handles CONNECT and CONNACK, [`subscribe`] SUBSCRIBE and UNSUBSCRIBE, [`egress`] sends messages
+//! to the remote broker, [`ingress`] receives messages from it.
 
 mod dial;
 mod egress;
@@ -23,54 +23,54 @@ use tacho_session::{DropReason, Link};
 use crate::keys::SessionSlot;
 use crate::shard::Shard;
 
-/// The links of bridges that a shard has.
+/// The bridge links of a shard.
 #[derive(Default)]
 pub(super) struct BridgeLinks {
     all: Vec<BridgeLink>,
-    /// Sessions of links that the configuration has no place for.
+    /// Sessions of surplus links, which the configuration no longer contains.
     orphans: Vec<SessionSlot>,
-    /// Reused for what templates make.
+    /// Reused buffer for expanded templates.
     topic: String,
     payload: Vec<u8>,
 }
 
 /// One connection of a bridge.
 struct BridgeLink {
-    /// Its bridge's place.
+    /// The index of its bridge.
     bridge: usize,
-    /// Its number there.
+    /// Its number in the bridge's pool.
     number: u16,
     slot: SessionSlot,
     protocol: Link,
     timer: Option<TimerId>,
     conn: Option<ConnId>,
     stage: Stage,
-    /// What is known of the session that the other broker has.
+    /// The known state of the remote session.
     peer: PeerSession,
     introduction: Introduction,
     tenure: Tenure,
     attempts: u32,
     subscribing: Asking,
-    /// The session there may have subscriptions of an earlier configuration, for rules that other
-    /// links have now: they are to be ended.
+    /// The remote session may have subscriptions of an earlier configuration whose rules other
+    /// links have now: they must be removed.
     unsubscribing: Asking,
-    /// Messages that it refused were said in the log until then.
+    /// Time of the last log line about refused messages.
     refusals_told_ns: u64,
     granted: Granted,
-    /// Bytes in the queue as the bridge has them.
+    /// Bytes in the queue that are counted in the bridge's total.
     held_bytes: u64,
-    /// Messages that did not find room in the bridge's buffer.
+    /// Messages dropped because the bridge's buffer was full.
     dropped_full: u64,
 }
 
-/// What is known of the session that the other broker has for a link.
+/// The known state of the remote broker's session for a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PeerSession {
-    /// It may have one of an earlier life of this broker.
+    /// It may have a session from an earlier start of this broker.
     Unknown,
-    /// It has one, and the next CONNECT asks it to forget that.
+    /// It has a stale session; the next CONNECT asks for a clean start.
     ToBeForgotten,
-    /// It has what this broker expects.
+    /// It has the session that this broker expects.
     Known,
     /// The same, and a connection of this life of the broker has used it.
     Used,
@@ -106,44 +106,44 @@ impl Granted {
     const ALL: Self = Self { qos_max: QoS::ExactlyOnce, retain: true };
 }
 
-/// How far a link's connection has come.
+/// The phase of a link's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// There is none.
+    /// Not connected.
     Disconnected,
-    /// TCP.
+    /// The TCP connection is being opened.
     Opening,
-    /// CONNECT is on its way, which asks for a clean session or not.
+    /// CONNECT was sent, with or without a clean start.
     Greeting { clean: bool },
-    /// CONNACK came.
+    /// CONNACK was received.
     Up,
 }
 
-/// Whether the other broker knows what is to come from there, or what is not.
+/// The progress of subscribing or unsubscribing at the remote broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asking {
-    /// It does, or there is nothing to know.
+    /// Complete, or not needed.
     Done,
-    /// The packet is to be sent as soon as there is an identifier for it.
+    /// The packet is sent as soon as an identifier is free.
     Wanted,
-    /// SUBACK or UNSUBACK is to come.
+    /// SUBACK or UNSUBACK is outstanding.
     Awaited(PacketId),
 }
 
 impl BridgeLinks {
-    /// The links whose sessions the shard has beside those of clients.
+    /// The links whose sessions this shard owns.
     pub(super) fn len(&self) -> usize {
         self.all.len() + self.orphans.len()
     }
 }
 
 impl Shard {
-    /// The session of a link, if it has one still.
+    /// The session of a link, if it still has one.
     pub(super) fn session_of_link(&self, link: u32) -> Option<SessionSlot> {
         self.bridges.all.get(link as usize).map(|link| link.slot)
     }
 
-    /// Updates the figures of a link.
+    /// Updates the metrics of a link.
     fn report_link(&mut self, link: usize) {
         let entry = &mut self.bridges.all[link];
         let bridge = self.shared.bridges.at(entry.bridge);

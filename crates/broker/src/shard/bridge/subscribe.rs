@@ -1,5 +1,5 @@
-//! What is to come from another broker: SUBSCRIBE, and UNSUBSCRIBE for what an earlier
-//! configuration let come by another link.
+//! Subscriptions at a remote broker: SUBSCRIBE for the rules of a link, UNSUBSCRIBE for the rules
+//! that an earlier configuration gave it.
 
 use tacho_codec::{
     Packet, PacketId, QoS, RetainHandling, SubAck, Subscribe, SubscribeFilter, SubscribeOptions,
@@ -11,15 +11,15 @@ use super::greet::said;
 use crate::shard::{Net, Shard};
 
 impl Asking {
-    /// Whether it is to be asked.
+    /// Whether the subscription is due.
     pub(super) const fn wanted_if(is_wanted: bool) -> Self {
         if is_wanted { Self::Wanted } else { Self::Done }
     }
 }
 
 impl Shard {
-    /// Tells the other broker what is to come from there, if it is to be told. The exchanges of an
-    /// earlier connection may leave no identifier for it at first.
+    /// Sends SUBSCRIBE if it is due. Exchanges of an earlier connection may leave no identifier
+    /// free at first.
     pub(super) fn subscribe_there(&mut self, net: &mut Net, link: usize) {
         let entry = &mut self.bridges.all[link];
         if entry.subscribing != Asking::Wanted {
@@ -40,7 +40,7 @@ impl Shard {
             filter,
             options: SubscribeOptions {
                 qos: *qos,
-                // Not with shared subscriptions [MQTT-3.8.3-4].
+                // Not allowed with shared subscriptions [MQTT-3.8.3-4].
                 no_local: !filter.starts_with("$share/"),
                 retain_as_published: true,
                 retain_handling: RetainHandling::IfNew,
@@ -59,7 +59,7 @@ impl Shard {
         }
     }
 
-    /// SUBACK: what it refuses is said, and the rest works.
+    /// Handles SUBACK: logs refused filters; the others work.
     pub(super) fn subscribed_there(&mut self, net: &Net, link: usize, suback: &SubAck<'_>) {
         let entry = &mut self.bridges.all[link];
         if entry.subscribing != Asking::Awaited(suback.packet_id) {
@@ -85,9 +85,9 @@ impl Shard {
         }
     }
 
-    /// Ends what the session over there has subscribed to by an earlier configuration, for rules
-    /// that other links have now: all of it would come twice. Not before those have subscribed,
-    /// so that nothing is missing.
+    /// Removes subscriptions of an earlier configuration from the remote session if other links
+    /// have their rules now: their messages would arrive twice. Waits until those links have
+    /// subscribed, so that no message is missed.
     pub(super) fn unsubscribe_there(&mut self, net: &mut Net, link: usize) {
         let Some(entry) = self.bridges.all.get_mut(link) else { return };
         if entry.unsubscribing != Asking::Wanted {
@@ -117,7 +117,7 @@ impl Shard {
         }
     }
 
-    /// UNSUBACK: whatever it says, there is nothing more to be done.
+    /// Handles UNSUBACK: no code requires an action.
     pub(super) fn unsubscribed_there(&mut self, link: usize, packet_id: PacketId) {
         let entry = &mut self.bridges.all[link];
         if entry.unsubscribing != Asking::Awaited(packet_id) {

@@ -11,7 +11,7 @@ use crate::delivery::GroupRef;
 use crate::keys::SessionSlot;
 use crate::shard::Shard;
 
-/// Groups remembered before the first check which of them are still needed.
+/// Number of groups kept before the first check which ones are still needed.
 const CHECKED_AT_MIN: usize = 4;
 
 type Ids = HashSet<u64, RandomState>;
@@ -29,12 +29,13 @@ impl FormerGroups {
         self.groups.iter().find(|left| left.id() == group.0)
     }
 
-    /// Groups of which a session of an earlier start of the broker has messages, and is no member.
+    /// Groups from an earlier start of the broker whose messages a session holds without
+    /// membership.
     pub(super) fn restored(groups: Vec<Arc<Group>>) -> Self {
         Self { checked_at: 2 * groups.len(), groups }
     }
 
-    /// Notes a group; `in_hand` are those of which the session has messages.
+    /// Records a group; `in_hand` are the groups whose messages the session holds.
     fn note(&mut self, group: &Arc<Group>, in_hand: impl FnOnce() -> Ids) {
         if self.find(GroupRef(group.id())).is_some() {
             return;
@@ -49,7 +50,7 @@ impl FormerGroups {
 }
 
 impl Shard {
-    /// A session leaves a group, to be called while the group is known here.
+    /// A session leaves a group; must be called while the group is known here.
     pub(super) fn note_former_group(&mut self, slot: SessionSlot, local: GroupSlot) {
         let group = &self.groups.groups[local.index()].group;
         let session = &mut self.sessions[slot];

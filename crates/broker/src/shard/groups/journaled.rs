@@ -1,8 +1,8 @@
-//! Shared subscriptions with durable members: what waits for one of these is in the journal.
+//! Shared subscriptions with durable members: the journal holds their waiting messages.
 //!
-//! A group has a queue of its own there, in which messages have a place while no member can take
-//! them; the key of the group says which one it is. A group whose members all live in memory has
-//! none, and costs the journal nothing.
+//! Each group has a journal queue, named by the group's key, in which messages have a place while
+//! no member can take them. A group whose members all live in memory has no queue and costs the
+//! journal nothing.
 
 use std::sync::Arc;
 
@@ -29,18 +29,18 @@ impl Shard {
         let group = &local.group;
         local.members.get_mut(member).durable = Some(group.durable_member());
         if let (Some(durable), Some(journal)) = (&self.shared.durable, self.durability.journal()) {
-            // With the subscription: a recovery that finds one finds the other.
+            // In one batch with the subscription: recovery finds both or neither.
             journal.group_queue(group, durable);
         }
     }
 
-    /// The message as a durable member gets it: one that the journal is sure to have, or a new one.
+    /// The message in the form for a durable member: the journaled one, or a new one.
     pub(super) fn for_durable_member(message: Message, owed: Owed) -> Message {
         if owed.is_kept() { message } else { message.copied() }
     }
 
-    /// A message is going to wait: with durable members it gets a place in the group's queue, and
-    /// what has kept it so far lets go of it.
+    /// A message starts to wait: with durable members it gets a place in the group's queue, and its
+    /// previous place is released.
     pub(super) fn waits_durably(&mut self, net: &mut Net, local: GroupSlot, one: ForOne) -> ForOne {
         let local = &mut self.groups.groups[local.index()];
         let (Some(durable), Some(journal)) = (&self.shared.durable, self.durability.journal())
@@ -68,7 +68,7 @@ impl Shard {
     }
 
     /// A member in memory gets a message: with durable members it has a place in the group's queue
-    /// until that one is through with it.
+    /// until that member is done with it.
     pub(super) fn hand_off_if_durable(
         &mut self,
         net: &mut Net,
@@ -89,7 +89,7 @@ impl Shard {
         one
     }
 
-    /// The member has taken the message and its place, or neither.
+    /// The member has taken both the message and its place, or neither.
     pub(super) fn settle_hand_off(&mut self, net: &mut Net, slot: SessionSlot, owed: Owed) {
         match owed {
             Owed::Place(_) => {
@@ -100,8 +100,8 @@ impl Shard {
         }
     }
 
-    /// A durable member has left a message of the group: it waits in the group's queue from the
-    /// moment when it leaves the member's. `None` if the group is over.
+    /// A durable member has left a message of the group: the message moves from the member's queue
+    /// to the group's in one batch. `None` if the group has ended.
     pub(super) fn requeue_durably(
         &mut self,
         group: &Group,
@@ -115,8 +115,8 @@ impl Shard {
         Some(place)
     }
 
-    /// A durable member has been given its group's part of a message that is open: also when the
-    /// member is through with it, no other one is to get it.
+    /// A durable member has been given its group's share of an unfinished distribution: no other
+    /// member may get it, even after the member is done with it.
     pub(super) fn note_served(&mut self, local: GroupSlot, message: &Message) {
         let group = &self.groups.groups[local.index()].group;
         if let (Some(durable), Some(journal)) = (&self.shared.durable, self.durability.journal()) {
@@ -125,7 +125,7 @@ impl Shard {
         }
     }
 
-    /// A group has no members any more, and nothing waits.
+    /// A group has no members left and no waiting messages.
     pub(super) fn forget_group_queue(&mut self, group: &Arc<Group>) {
         let (Some(durable), Some(journal)) = (&self.shared.durable, self.durability.journal())
         else {
@@ -133,7 +133,7 @@ impl Shard {
         };
         journal.forget_group(group.id());
         if durable.groups.remove(group.id()).is_some() {
-            // A later group of the same name has a greater version.
+            // A later group of the same name has a higher version.
             let record = Record::Delete {
                 queue: QueueId::COMMON,
                 key: &keys::group(group.shared_filter()),
@@ -143,8 +143,8 @@ impl Shard {
         }
     }
 
-    /// A message of which the journal says that it waits for a member of this group, which this
-    /// shard owns. To be called in the order in which they came.
+    /// Restores a message that waits for a member of this group, which this shard owns. Must be
+    /// called in the order of arrival.
     pub(in crate::shard) fn restore_waiting(
         &mut self,
         group: &Arc<Group>,

@@ -18,7 +18,7 @@ use crate::message::Message;
 use crate::shard::{Net, Shard};
 use crate::subscription::effective_qos;
 
-/// Members looked at for one that takes a message.
+/// Members examined to find one that accepts a message.
 const LOOKED_AT_MAX: usize = 64;
 
 impl Shard {
@@ -40,8 +40,8 @@ impl Shard {
         self.find_large_enough(net, local, message).map_or(Chosen::TooLarge, Chosen::Member)
     }
 
-    /// The member that takes the message and has the most room. Without any the message waits in
-    /// the member's session.
+    /// The member that accepts the message and has the most room. Without one the message waits in
+    /// the chosen member's session.
     #[cold]
     fn find_large_enough(
         &mut self,
@@ -80,7 +80,7 @@ impl Shard {
         self.sessions[member.session].terms().take(&publish)
     }
 
-    /// No member here takes a message: the next shard of those not `asked` yet looks for a member.
+    /// No member here accepts a message: the next shard not yet `asked` looks for a member.
     #[cold]
     pub(super) fn ask_other_shards(
         &mut self,
@@ -104,7 +104,7 @@ impl Shard {
         }
     }
 
-    /// Another shard's members do not take a message; it comes without a credit.
+    /// The members of another shard do not accept a message; it arrives without a credit.
     pub(in crate::shard) fn deliver_large(&mut self, net: &mut Net, large: LargeShared) {
         let LargeShared { group, one, asked } = large;
         let local = self.groups.by_id.get(&group.id()).copied();

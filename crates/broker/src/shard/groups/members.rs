@@ -1,4 +1,4 @@
-//! One shard's members of one shared subscription, in the order in which they should be served.
+//! One shard's members of one shared subscription, in the order of service.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use super::STICKY_MAX;
 use crate::keys::SessionSlot;
 use crate::subscription::SubscriptionOptions;
 
-/// The place of a member among those that this shard has of a group.
+/// The index of a member among this shard's members of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::shard) struct MemberIndex(u32);
 
@@ -21,18 +21,18 @@ impl MemberIndex {
     }
 }
 
-/// The members of a group here.
+/// This shard's members of a group.
 ///
 /// The connected ones form a heap, so that finding, serving and updating one costs a logarithm of
 /// their number: groups may have thousands.
 #[derive(Default)]
 pub(super) struct Members {
     slots: Slab<Member>,
-    /// Connected ones as a binary heap, the one to be served next first.
+    /// Connected members as a binary heap; the next to be served is first.
     heap: Vec<MemberIndex>,
-    /// Connected ones in an order that only coming and going changes.
+    /// Connected members in an order that changes only when members join or leave.
     list: Vec<MemberIndex>,
-    /// The member that a publisher's messages stick to.
+    /// The member bound to a publisher by the sticky strategy.
     sticky: HashMap<u64, MemberIndex, RandomState>,
     turn: u64,
 }
@@ -44,7 +44,7 @@ pub(super) struct Member {
     /// Present if the session is durable.
     pub(super) durable: Option<DurableMember>,
     order: Order,
-    /// What the group's counters were told about it while connected.
+    /// Its contribution to the group's counters while connected.
     credit: u32,
     window: u32,
     heap_at: u32,
@@ -52,34 +52,34 @@ pub(super) struct Member {
     connected: bool,
 }
 
-/// The smallest is served next.
+/// The smallest key is served next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Order {
     rank: Rank,
     busy: u32,
-    /// The turn in which it was served last.
+    /// The number of its last service.
     turn: u64,
 }
 
-/// What a member can take.
+/// The messages that a member can accept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// A message of any QoS.
+    /// Messages of any QoS.
     #[default]
     Ready,
-    /// Its window is full: only QoS 0.
+    /// Its window is full: QoS 0 only.
     Full,
-    /// It does not read.
+    /// None: its client does not read.
     Congested,
 }
 
-/// How a connected member is doing.
+/// The load of a connected member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) rank: Rank,
-    /// Messages that wait or are unacknowledged; 0 where that has no say.
+    /// Messages waiting or unacknowledged; 0 if the strategy ignores them.
     pub(super) busy: u32,
-    /// Messages of QoS 1 and 2 that it could take at once.
+    /// Messages of QoS 1 and 2 that it could accept at once.
     pub(super) credit: u32,
 }
 
@@ -134,7 +134,7 @@ impl Members {
         self.rise(heap_at);
     }
 
-    /// Takes a member out of the connected ones. Returns its window and credit as last told.
+    /// Removes a member from the connected ones. Returns its last known window and credit.
     pub(super) fn disconnect(&mut self, member: MemberIndex) -> Option<(u32, u32)> {
         let entry = &mut self.slots[member.index()];
         if !std::mem::take(&mut entry.connected) {
@@ -155,7 +155,7 @@ impl Members {
         Some(told)
     }
 
-    /// The member to be served next, if one is connected.
+    /// The next member to be served, if one is connected.
     pub(super) fn first(&self) -> Option<MemberIndex> {
         self.heap.first().copied()
     }
@@ -169,14 +169,14 @@ impl Members {
         self.get(member).order.rank
     }
 
-    /// Whether that is what is known of the member.
+    /// Whether the known load of the member equals this one.
     pub(super) fn is_known(&self, member: MemberIndex, standing: Standing) -> bool {
         let entry = self.get(member);
         (entry.order.rank, entry.order.busy, entry.credit)
             == (standing.rank, standing.busy, standing.credit)
     }
 
-    /// Notes how a connected member is doing; returns how much more credit it has than before.
+    /// Records the load of a connected member; returns the change of its credit.
     pub(super) fn update(&mut self, member: MemberIndex, standing: Standing) -> i64 {
         let entry = &mut self.slots[member.index()];
         debug_assert!(entry.connected, "others have no standing");
@@ -192,28 +192,29 @@ impl Members {
         more
     }
 
-    /// A member was served: it goes behind its equals. Returns as [`update`](Self::update) does.
+    /// A member was served: it moves behind its equals. Returns the same as
+    /// [`update`](Self::update).
     pub(super) fn served(&mut self, member: MemberIndex, standing: Standing) -> i64 {
         self.turn += 1;
         let entry = &mut self.slots[member.index()];
-        // Makes `update` see a change.
+        // Forces `update` to see a change.
         entry.order = Order { turn: self.turn, rank: Rank::Ready, busy: u32::MAX };
         self.update(member, standing)
     }
 
-    /// One of the connected members, by a random number.
+    /// A connected member, selected by a random number.
     pub(super) fn random(&self, number: u64) -> Option<MemberIndex> {
         let place = (u128::from(number) * self.list.len() as u128) >> 64;
         self.list.get(place as usize).copied()
     }
 
-    /// The connected member for a key: the same while none comes or goes. One that does moves the
-    /// keys of two members at most, besides those that a new one gains.
+    /// The connected member for a key: constant while no member joins or leaves. A change moves the
+    /// keys of at most two members, besides those that a new member gains.
     pub(super) fn by_key(&self, key: u64) -> Option<MemberIndex> {
         self.list.get(jump(key, self.list.len())).copied()
     }
 
-    /// From now on a publisher's messages stick to this connected member.
+    /// Binds a publisher's messages to this connected member.
     pub(super) fn stick(&mut self, publisher: u64, member: MemberIndex) {
         if self.sticky.len() >= STICKY_MAX {
             self.sticky.clear();
@@ -221,7 +222,7 @@ impl Members {
         self.sticky.insert(publisher, member);
     }
 
-    /// The member known to be stuck to, if any.
+    /// The member bound to a publisher, if any.
     pub(super) fn sticky(&self, publisher: u64) -> Option<MemberIndex> {
         self.sticky.get(&publisher).copied()
     }
@@ -275,8 +276,8 @@ impl Members {
     }
 }
 
-/// Jump consistent hash (Lamping and Veach, 2014): a bucket below `buckets` for a key, such that
-/// one more bucket moves only the keys that it gets. 0 where there is none.
+/// Jump consistent hash (Lamping and Veach, 2014): a bucket below `buckets` for a key. An added
+/// bucket moves only the keys that it gains. 0 without buckets.
 fn jump(mut key: u64, buckets: usize) -> usize {
     let (mut bucket, mut next) = (0, 0);
     while next < buckets as u64 {

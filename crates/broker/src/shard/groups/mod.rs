@@ -3,8 +3,8 @@
 //! The publishing shard picks a shard by the group's shared counters, that shard picks the member.
 //! For QoS 1 and 2 the publishing shard takes one credit with it, so messages never pile up at a
 //! member that is full while another one has room. A message that finds no credit, or no connected
-//! member, waits in a bounded queue at the group's owner shard, and a shard that frees credit tells
-//! the owner. While messages wait, newer ones line up behind them.
+//! member, waits in a bounded queue at the group's owner shard, and a shard that frees credit
+//! notifies the owner. While messages wait, newer ones line up behind them.
 //!
 //! Strategies that bind messages to one member need no credit: theirs wait in its session.
 
@@ -43,12 +43,12 @@ use waiting::WaitingMessages;
 use former::FormerGroups;
 pub(super) use memberships::Memberships;
 
-/// Publishers whose shard, or whose member, is remembered, at most; beyond it all are forgotten.
+/// Largest number of publishers with a remembered shard or member; beyond it all are dropped.
 const STICKY_MAX: usize = 65_536;
 /// Members tried at random before the next one in turn gets the message.
 const RANDOM_TRIES: usize = 4;
 
-/// The place of a group among those that this shard knows.
+/// The index of a group in this shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GroupSlot(u32);
 
@@ -63,7 +63,7 @@ pub(crate) struct LocalGroups {
     by_name: HashMap<SharedFilter, GroupSlot, RandomState>,
     by_id: HashMap<u64, GroupSlot, RandomState>,
     groups: Slab<LocalGroup>,
-    /// The shard that a publisher's messages to a group stick to.
+    /// The shard bound to a publisher in a group by the sticky strategy.
     sticky: HashMap<(u64, u64), u16, RandomState>,
     /// Where messages that wait are counted.
     stats: Arc<ShardStats>,
@@ -72,21 +72,21 @@ pub(crate) struct LocalGroups {
 struct LocalGroup {
     group: Arc<Group>,
     members: Members,
-    /// Used by the owner.
+    /// Used by the owner shard.
     waiting: WaitingMessages,
-    /// A mail to this shard itself, the owner, is on its way.
+    /// A mail from the owner shard to itself is pending.
     owner_is_told: bool,
 }
 
-/// Which of a shard's members gets a message.
+/// The choice among a shard's members for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chosen {
     Member(MemberIndex),
-    /// There are members, but it is above the Maximum Packet Size of all of them.
+    /// The message exceeds the Maximum Packet Size of all members.
     TooLarge,
 }
 
-/// A session's membership: its place among the shard's groups, and among the group's members.
+/// A session's membership: the index of the group in the shard and of the member in the group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Membership {
     local: GroupSlot,
@@ -130,7 +130,7 @@ impl LocalGroups {
         self.groups.iter().map(|(_, group)| group.waiting.len())
     }
 
-    /// The group that a message came through, if this shard or the session itself knows it.
+    /// The group through which a message arrived, if this shard or the session knows it.
     fn find<'a>(
         &'a self,
         group: GroupRef,
@@ -170,7 +170,7 @@ impl Shard {
         let local = match known.filter(|&l| !self.groups.at(l).members.is_empty()) {
             Some(local) => local,
             None => {
-                // The shard's first member: the map learns of it and says which group that is.
+                // The shard's first member: the route map registers it and returns the group.
                 let filter = Filter::Shared(shared.clone());
                 let Some(group) = self.shared.routes.add(&filter, self.id) else { return };
                 self.groups.place(&group)
@@ -219,7 +219,7 @@ impl Shard {
         self.groups.forget_if_unused(local);
     }
 
-    /// A session's connection came or went: its groups' counters follow.
+    /// A session connected or disconnected: updates the counters of its groups.
     pub(super) fn members_connected(&mut self, net: &mut Net, slot: SessionSlot, connected: bool) {
         for at in 0..self.sessions[slot].memberships.present.len() {
             let membership = self.sessions[slot].memberships.present[at];
@@ -251,7 +251,7 @@ impl Shard {
         }
     }
 
-    /// How a session is doing as a member; `None` without a connection.
+    /// A session's load as a member; `None` without a connection.
     #[inline]
     fn standing(&self, net: &Net, slot: SessionSlot) -> Option<Standing> {
         let session = &self.sessions[slot];
@@ -272,7 +272,7 @@ impl Shard {
         Some(Standing { rank, busy, credit })
     }
 
-    /// A session's window or queue may have changed: its groups learn how it is doing.
+    /// A session's window or queue may have changed: updates its load in its groups.
     pub(super) fn update_memberships(&mut self, net: &mut Net, slot: SessionSlot) {
         let Some(standing) = self.standing(net, slot) else { return };
         for at in 0..self.sessions[slot].memberships.present.len() {
@@ -294,7 +294,7 @@ impl Shard {
         }
     }
 
-    /// Members came or went, or have room again.
+    /// Members joined or left, or have room again.
     fn tell_owner(&mut self, net: &mut Net, local: GroupSlot) {
         let shard = self.id;
         let local = self.groups.at(local);
@@ -329,7 +329,7 @@ impl Shard {
             }
             return;
         }
-        // Behind what waits already, so that a publisher's messages keep their order.
+        // Behind the messages that already wait, so that a publisher's messages keep their order.
         let shard = if group.waiting() > 0 { None } else { self.choose_shard(group, message) };
         match shard {
             Some(shard) => self.hand_to_shard(net, shard, group, one),
@@ -387,7 +387,7 @@ impl Shard {
         }
     }
 
-    /// Delivers to a member here, or passes on what none can take any more.
+    /// Delivers to a member here, or forwards a message that no member here can take.
     pub(super) fn deliver_to_member(&mut self, net: &mut Net, group: &Arc<Group>, one: ForOne) {
         let reserved = i64::from(needs_credit(self.shared.strategy, &one.message));
         let found = self.groups.by_id.get(&group.id()).copied();
@@ -401,15 +401,14 @@ impl Shard {
                 self.ask_other_shards(net, group, one, ShardSet::EMPTY);
             }
             None => {
-                // Counters said otherwise when the message was sent here; by now they are right.
+                // The counters were outdated when the message was sent here; they are current now.
                 group.credit_changed(self.id, reserved);
                 self.route_to_group(net, group, one);
             }
         }
     }
 
-    /// Gives a message to a connected member; the credit that came with it, if one did, is used or
-    /// free again.
+    /// Gives a message to a connected member; a credit that came with it is used or released.
     fn give(
         &mut self,
         net: &mut Net,
@@ -481,8 +480,9 @@ impl Shard {
         Some(self.large_enough(net, local, chosen, message))
     }
 
-    /// The next member with credit. What is known of the first one is made right first; each is
-    /// wrong at most once after its session was used otherwise, so this takes no longer than that.
+    /// The next member with credit. The known load of the first one is corrected until it is
+    /// current; each can be outdated once after other uses of its session, so the loop is bounded
+    /// by them.
     fn ready_member(&mut self, net: &mut Net, local: GroupSlot) -> Option<MemberIndex> {
         loop {
             let members = &self.groups.at(local).members;
@@ -508,7 +508,7 @@ impl Shard {
         self.ready_member(net, local)
     }
 
-    /// Whether what is known of a connected member was right; if not it is now.
+    /// Corrects the known load of a connected member; true if it was current.
     fn is_current(&mut self, net: &mut Net, local: GroupSlot, member: MemberIndex) -> bool {
         let slot = self.groups.at(local).members.get(member).session;
         let Some(standing) = self.standing(net, slot) else { return true };
@@ -522,12 +522,12 @@ impl Shard {
     }
 }
 
-/// Whether the message travels with a credit of the shard it goes to.
+/// Whether the message carries a credit of its destination shard.
 fn needs_credit(strategy: SharedStrategy, message: &Message) -> bool {
     !strategy.is_bound() && message.header().qos != QoS::AtMostOnce
 }
 
-/// What a message is bound to its member by.
+/// The key that binds a message to its member.
 fn binding_key(strategy: SharedStrategy, message: &Message) -> u64 {
     match strategy {
         SharedStrategy::HashTopic => stable_hash(message.topic().as_bytes()),

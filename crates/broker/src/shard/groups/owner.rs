@@ -1,4 +1,4 @@
-//! What waits for a member of a shared subscription, at the group's owner.
+//! Messages that wait for a member of a shared subscription, at the group's owner.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::delivery::ForOne;
 use crate::mail::Mail;
 use crate::shard::{Net, Shard};
 
-/// Waiting messages that the owner sends out before it looks at anything else.
+/// Waiting messages that the owner sends out in one turn.
 const RELEASES_MAX: usize = 1_024;
 
 impl Shard {
-    /// A message that found no credit, or that comes after one that did not.
+    /// A message that found no credit, or that follows one without credit.
     pub(in crate::shard) fn queue_for_group(
         &mut self,
         net: &mut Net,
@@ -50,7 +50,8 @@ impl Shard {
         self.release_waiting(net, local);
     }
 
-    /// Members came or went, or have room again. Waiting messages go out, or end with the group.
+    /// Members joined or left, or have room again. Waiting messages are sent, or end with the
+    /// group.
     pub(in crate::shard) fn group_changed(&mut self, net: &mut Net, group: &Arc<Group>) {
         let Some(&local) = self.groups.by_id.get(&group.id()) else { return };
         self.groups.at(local).owner_is_told = false;
@@ -79,7 +80,7 @@ impl Shard {
                 match self.choose_member(net, local, &message) {
                     Some(chosen) => Some(chosen),
                     None => {
-                        // No member here after all: once more, with the counters right.
+                        // No member here after all: retries with corrected counters.
                         group.credit_changed(shard, reserved);
                         continue;
                     }
@@ -110,7 +111,7 @@ impl Shard {
         self.groups.forget_if_unused(local);
     }
 
-    /// Whether a member somewhere could take a message of QoS 1 or 2 now.
+    /// Whether a member on any shard could take a message of QoS 1 or 2 now.
     pub(in crate::shard) fn group_has_room(&self, group: &Group) -> bool {
         let has_room = |shard| {
             let load = group.load(shard);

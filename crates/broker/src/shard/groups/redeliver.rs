@@ -1,9 +1,9 @@
-//! Redelivery: what a member that left had not received goes to the others, in its order.
+//! Redelivery: undelivered messages of a member that left go to other members, in order.
 //!
-//! When the connection ends, that is what was not sent yet. What was sent stays with the session,
-//! which repeats it when it resumes [MQTT-4.4.0-1]: QoS 2 must, and QoS 1 would come twice. When
-//! the session ends, unacknowledged QoS 1 goes to the others too; QoS 2 that was sent does not
-//! [MQTT-4.8.2-5].
+//! When the connection ends, these are its unsent messages. Sent messages stay with the session,
+//! which retransmits them when it resumes [MQTT-4.4.0-1]: QoS 2 must, and QoS 1 would arrive twice.
+//! When the session ends, unacknowledged QoS 1 messages go to other members too; sent QoS 2
+//! messages do not [MQTT-4.8.2-5].
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::delivery::{ForOne, Owed};
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
 
-/// A message that a member left.
+/// An undelivered message of a member that left.
 pub(in crate::shard) struct Left {
     group: Option<Arc<Group>>,
     body: Body,
@@ -27,7 +27,7 @@ pub(in crate::shard) struct Left {
 }
 
 impl Shard {
-    /// A member's connection has ended, its session has not.
+    /// A member's connection has ended; its session continues.
     pub(in crate::shard) fn pass_on_unsent(&mut self, net: &mut Net, slot: SessionSlot) {
         let session = &self.sessions[slot];
         let no_groups =
@@ -53,8 +53,8 @@ impl Shard {
         self.redistribute(net, unsent);
     }
 
-    /// What a session that ends had not been able to deliver for its groups. To be called while
-    /// the session still is a member: leaving may let go of the groups.
+    /// Collects the undelivered group messages of an ending session. Must be called while the
+    /// session is still a member: leaving may release the groups.
     pub(in crate::shard) fn take_undelivered_of_groups(&mut self, slot: SessionSlot) -> Vec<Left> {
         let session = &mut self.sessions[slot];
         let left = session.memberships.former.take();
@@ -65,11 +65,11 @@ impl Shard {
         self.of_groups(slot, left.as_deref(), undelivered, places)
     }
 
-    /// Gives what a member left to others.
+    /// Gives a member's undelivered messages to others.
     pub(in crate::shard) fn redistribute(&mut self, net: &mut Net, left: Vec<Left>) {
         self.stats.shared_redelivered_total.add(left.len() as u64);
         for Left { group, body, place } in left {
-            // Without its group no other session may get it.
+            // Without its group no other session may get the message.
             let Some(group) = group else {
                 self.settle(net, place.map_or(Owed::Nothing, Owed::Place), BatchSeq::DONE);
                 continue;
@@ -85,8 +85,8 @@ impl Shard {
         }
     }
 
-    /// Those of shared subscriptions, with their groups if they are still known. In the journal
-    /// they move to the queues of these, or have their `places` there already.
+    /// The messages of shared subscriptions, with their groups if still known. In the journal they
+    /// move to the groups' queues, unless `places` already has their places there.
     fn of_groups(
         &mut self,
         slot: SessionSlot,

@@ -1,4 +1,4 @@
-//! Shared subscriptions of an earlier start of the broker: members, and what waits for them.
+//! Shared subscriptions of an earlier start of the broker: members and their waiting messages.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::shard::Shard;
 use crate::subscription::SubscriptionOptions;
 
 impl Shard {
-    /// A session is a member, and not connected.
+    /// Makes a disconnected session a member.
     pub(in crate::shard) fn restore_member(
         &mut self,
         group: &Arc<Group>,

@@ -9,7 +9,7 @@ use crate::delivery::ForOne;
 use crate::message::Message;
 use crate::stats::ShardStats;
 
-/// An empty queue keeps room for so many.
+/// Capacity that an empty queue keeps.
 const KEPT_MAX: usize = 64;
 
 /// First in, first out, kept by the group's owner.
@@ -19,7 +19,7 @@ pub(super) struct WaitingMessages {
     stats: Arc<ShardStats>,
 }
 
-/// How much may wait.
+/// Limits of the queue.
 #[derive(Clone, Copy)]
 pub(super) struct WaitingLimits {
     pub(super) len_max: usize,

@@ -1,21 +1,21 @@
 //! Retained messages: the part of the store this shard owns, and replays to new subscriptions.
 //!
 //! A replay pulls: the subscriber's shard asks each owner for a batch, delivers it as far as the
-//! session takes it, then asks for the next. Owners keep no state, so a slow subscriber costs no
-//! other client anything; they answer within a budget of topics per turn. A replay takes half of
+//! session takes it, then asks for the next. Owners keep no state, so a slow subscriber has no
+//! effect on other clients; they answer within a budget of topics per turn. A replay takes half of
 //! the connection's output budget and of the session's queue at most, so that live messages find
-//! room and nothing retained is dropped for want of it.
+//! room and no retained message is dropped for lack of it.
 //!
-//! What is published with RETAIN gets a version before it is routed: a number per owner, without
-//! gaps. The newest version of a topic counts at its owner, in whatever order they arrive.
+//! A message published with RETAIN gets a version before it is routed: a gapless number per owner.
+//! The newest version of a topic wins at its owner, in any order of arrival.
 //!
 //! Exactness against racing publishes: a subscription becomes visible to routing (version V of
-//! the route map) before the newest retained version is asked for, and a publisher looks at the
+//! the route map) before its shard reads the newest retained version, and a publisher reads the
 //! map after it took its version. So every retained message either was routed with V or later and
-//! came live, or is not newer than that version. An owner answers once everything up to it has
-//! arrived, and leaves out what was routed with V or later; what was routed earlier does not go to
-//! the subscription live, even if it passes by (`Target::since`). What is older than something that
-//! the session has since seen live is skipped.
+//! arrived live, or is not newer than that version. An owner answers once all versions up to it
+//! have arrived, and omits messages routed with V or later; earlier ones do not reach the
+//! subscription live, even if they arrive (`Target::since`). Messages older than one that the
+//! session has since received live are skipped.
 
 mod replays;
 mod store;
@@ -52,13 +52,13 @@ pub(crate) use versions::RetainedVersions;
 
 /// A replay asks for more while fewer messages than this wait in the session.
 const QUEUE_LOW: usize = 128;
-/// Expired messages removed at a time.
+/// Expired messages removed per pass.
 const EXPIRE_MAX: usize = 1_024;
-/// Between two such times, at least.
+/// Least time between two passes.
 const EXPIRE_EVERY_NS: u64 = 1_000_000_000;
 const NEXT_TURN_NS: u64 = 1;
 
-/// A request for retained messages that has not been answered yet, and the shard that it is from.
+/// An unanswered request for retained messages, with the shard that sent it.
 struct OpenRequest {
     from: usize,
     request: ReplayRequest,
@@ -67,7 +67,7 @@ struct OpenRequest {
 /// Owns the retained messages of the topics that this shard owns, and the requests for them.
 pub(super) struct Retained {
     store: RetainedStore,
-    /// Fires when the next message expires, or later.
+    /// Fires at the next expiry or later.
     timer: DeadlineTimer,
     open_requests: VecDeque<OpenRequest>,
 }
@@ -89,10 +89,10 @@ impl Retained {
     }
 }
 
-/// Owner's side.
+/// The owner's side.
 impl Shard {
-    /// The version of a message that is about to be routed, which it has to be with the map as it
-    /// is after this; its owner counts on getting it.
+    /// Takes a version for a message. The message must be routed with the map as read after this
+    /// call, and must reach its owner.
     pub(super) fn take_retained_version(&mut self, net: &Net, topic: &str) -> u64 {
         let owner = self.retained_owner(topic, net.shards());
         let version = self.shared.retained_versions.take(owner, topic);
@@ -114,7 +114,7 @@ impl Shard {
         }
     }
 
-    /// Takes over what an earlier start of the broker retained.
+    /// Restores the retained messages of an earlier start of the broker.
     pub(super) fn restore_retained(&mut self, messages: Vec<Message>) {
         if !messages.is_empty() {
             self.shared.retained_versions.restored(self.id);
@@ -124,7 +124,7 @@ impl Shard {
         }
     }
 
-    /// Time may run for retained messages too.
+    /// Starts the expiry of retained messages.
     pub(super) fn retained_recovered(&mut self, net: &mut Net) {
         if let Some(deadline_ns) = self.retained.store.next_expiry_ns() {
             self.arm_retained_timer(net, deadline_ns);
@@ -135,7 +135,7 @@ impl Shard {
         self.retained.timer.arm(net, deadline_ns, EXPIRE_EVERY_NS, TimerToken::Retained);
     }
 
-    /// Frees what has expired, a part of it at a time.
+    /// Frees expired messages in bounded passes.
     pub(super) fn expire_retained(&mut self, net: &mut Net) {
         self.retained.timer.fired();
         let now_ns = net.now_ns();
@@ -158,7 +158,7 @@ impl Shard {
     /// Answers requests, in turns and within the turn's budget. True if there is more to do.
     pub(super) fn answer_replays(&mut self, net: &mut Net) -> bool {
         let mut budget = self.limits().retained_steps_per_turn_max;
-        // In a row, waiting for messages that have not arrived: these will wake this shard.
+        // All requests wait for messages that have not arrived; their arrival wakes this shard.
         let mut early = 0;
         while early < self.retained.open_requests.len()
             && let Some(open) = self.retained.open_requests.pop_front()
@@ -189,9 +189,9 @@ impl Shard {
     }
 }
 
-/// Subscriber's side.
+/// The subscriber's side.
 impl Shard {
-    /// A subscription, now visible to routing, wants what is retained.
+    /// A subscription, now visible to routing, requests the retained messages.
     pub(super) fn start_replay(
         &mut self,
         net: &mut Net,
@@ -215,7 +215,8 @@ impl Shard {
         self.continue_replay(net, slot);
     }
 
-    /// Delivers what has arrived, and asks for the next batch if the session took all of it.
+    /// Delivers the messages that have arrived, and requests the next batch once the session took
+    /// all.
     pub(super) fn continue_replay(&mut self, net: &mut Net, slot: SessionSlot) {
         if !self.deliver_pending(net, slot) {
             return;
@@ -235,7 +236,7 @@ impl Shard {
         let Wanted { owner, replay, filter, cursor, visible_version } = wanted;
         let after = owner.after;
         let request = ReplayRequest { session, replay, filter, cursor, visible_version, after };
-        // Through the mailbox also on this shard: behind the retained messages that wait in it.
+        // Uses the mailbox also on this shard, to queue behind the retained messages in it.
         net.post(owner.shard, Mail::ReplayRequest(Box::new(request)));
     }
 
@@ -247,7 +248,7 @@ impl Shard {
         self.continue_replay(net, slot);
     }
 
-    /// Delivers what has arrived as far as the session takes it; true if nothing is left of it.
+    /// Delivers arrived messages as far as the session takes them; true if none are left.
     fn deliver_pending(&mut self, net: &mut Net, slot: SessionSlot) -> bool {
         loop {
             let entry = &mut self.sessions[slot];
@@ -263,7 +264,7 @@ impl Shard {
             if entry.journal.is_durable()
                 && let Body::Here(message) = &mut delivery.message.message
             {
-                // Another message may be retained by now, and the record of this one gone.
+                // A newer message may be retained meanwhile, and the record of this one removed.
                 *message = message.copied();
             }
             if let Some(replays) = entry.replays.0.as_deref_mut() {
@@ -273,8 +274,8 @@ impl Shard {
         }
     }
 
-    /// The filter is subscribed to again without a new replay: one still under way goes on with the
-    /// new options [MQTT-3.8.4-3].
+    /// The filter is subscribed to again without a new replay: an unfinished replay continues with
+    /// the new options [MQTT-3.8.4-3].
     pub(super) fn change_replay(
         &mut self,
         slot: SessionSlot,
@@ -286,14 +287,14 @@ impl Shard {
         }
     }
 
-    /// A filter was unsubscribed: what its replay has not delivered is not wanted any more.
+    /// A filter was unsubscribed: drops the undelivered messages of its replay.
     pub(super) fn cancel_replay(&mut self, slot: SessionSlot, filter: &TopicFilter) {
         if let Some(replays) = self.sessions[slot].replays.0.as_deref_mut() {
             replays.cancel(filter);
         }
     }
 
-    /// Notes a retained message that a session gets live while its replays run.
+    /// Records a retained message that a session receives live during its replays.
     #[inline]
     pub(super) fn note_live_retained(&mut self, net: &Net, slot: SessionSlot, message: &Message) {
         if self.sessions[slot].replays.0.is_some() {
@@ -305,8 +306,8 @@ impl Shard {
     }
 }
 
-/// Whether a replay may give the session this message now. If not, an acknowledgement or the
-/// output's draining brings it back here.
+/// Whether a replay may give the session this message now. If not, an acknowledgement or drained
+/// output resumes the replay.
 fn has_room(
     net: &mut Net,
     limits: &Limits,

@@ -1,5 +1,4 @@
-//! The replays of one session: what to ask the owners for, and what of their answers it still
-//! needs.
+//! The replays of one session: requests to the owners, and the selection from their answers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use tacho_topic::{RetainedCursor, TopicFilter};
 use crate::message::{Message, Source};
 use crate::subscription::SubscriptionOptions;
 
-/// A bound on what is noted while an answer is on its way; far above what fits into that time.
+/// Bound on the live messages recorded while an answer is pending; far above real rates.
 const SEEN_MAX: usize = 65_536;
 
 /// The replays of a session, which takes memory only while there are any.
@@ -37,16 +36,16 @@ pub(super) struct Replays {
     /// In progress, in the order of their turns. Those without owners left have only something
     /// pending.
     waiting: VecDeque<Replay>,
-    /// Whether one of them may have no owners left: one at most, as what is pending is of one.
+    /// Whether a replay may have no owners left: at most one, as pending messages belong to one.
     has_finished: bool,
     next_id: u32,
-    /// The owner whose answer is on its way.
+    /// The owner whose answer is pending.
     asked: Option<usize>,
-    /// What has arrived and waits until the session takes it: one answer at most.
+    /// Arrived messages that wait for the session: at most one answer.
     pending: VecDeque<Pending>,
-    /// By owner, the newest version that came live since the replays began.
+    /// By owner, the newest version received live since the replays began.
     newest: Vec<u64>,
-    /// Retained messages that came live and that an owner may not know yet, by topic.
+    /// By topic, retained messages received live that an owner may not know yet.
     seen: HashMap<Arc<str>, Seen, RandomState>,
     /// The newest version of the route map in which one of the subscriptions became visible.
     visible_version: u64,
@@ -57,19 +56,19 @@ struct Replay {
     filter: TopicFilter,
     options: SubscriptionOptions,
     visible_version: u64,
-    /// Owners still to ask, the last one first.
+    /// Remaining owners, the last one first.
     owners: Vec<Owner>,
     cursor: RetainedCursor,
 }
 
-/// An owner to ask, once everything up to a version has arrived there.
+/// An owner to query once all versions up to a given one have arrived there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) shard: usize,
     pub(super) after: u64,
 }
 
-/// What a session wants next.
+/// The next request of a session.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) owner: Owner,
@@ -89,12 +88,12 @@ struct Pending {
 struct Seen {
     version: u64,
     routed_version: u64,
-    /// The newest replay then. Later ones owe the message again.
+    /// The newest replay at that time. Later replays deliver the message again.
     replay: u32,
 }
 
 impl Replays {
-    /// A subscription, visible to routing since `visible_version`, wants what is retained.
+    /// Starts a replay for a subscription that is visible to routing since `visible_version`.
     pub(super) fn start(
         &mut self,
         filter: TopicFilter,
@@ -110,14 +109,15 @@ impl Replays {
         self.waiting.push_back(Replay { id, filter, options, visible_version, owners, cursor });
     }
 
-    /// What to ask for next, if nothing is on its way or waits to be taken.
+    /// The next request, if no answer is pending and no message waits for the session.
     pub(super) fn ask(&mut self) -> Option<Wanted> {
         if self.asked.is_some() || !self.pending.is_empty() {
             return None;
         }
         let replay = self.waiting.iter().find(|r| !r.owners.is_empty())?;
         let owner = *replay.owners.last()?;
-        // What came live must be at its owner before that is asked, or something older might come.
+        // Versions received live must reach their owner before the request, or older ones might
+        // come.
         let newest = self.newest.get(owner.shard).copied().unwrap_or(0);
         let owner = Owner { after: owner.after.max(newest), ..owner };
         self.asked = Some(owner.shard);
@@ -130,7 +130,8 @@ impl Replays {
         })
     }
 
-    /// An owner's answer. `next` says where that replay goes on there, if it does.
+    /// Handles an owner's answer. `next` is the position at which the replay continues there, if
+    /// any.
     pub(super) fn answered(
         &mut self,
         replay: u32,
@@ -154,7 +155,7 @@ impl Replays {
                 }
             }
             self.has_finished |= replay.owners.is_empty();
-            // The others have their turns, so that a long replay does not hold up short ones.
+            // The replays alternate, so that a long one does not hold up short ones.
             self.waiting.rotate_left(1);
             self.forget_finished();
         }
@@ -162,7 +163,7 @@ impl Replays {
         self.seen.retain(|_, seen| seen.routed_version < visible_version);
     }
 
-    /// The next message to deliver, and how it was subscribed to.
+    /// The next message to deliver, with its subscription options.
     pub(super) fn front(&self) -> Option<(&Message, &SubscriptionOptions)> {
         self.pending.front().map(|next| (&next.message, &next.options))
     }
@@ -173,7 +174,7 @@ impl Replays {
     }
 
     fn forget_finished(&mut self) {
-        // Whose turn was last stands far behind.
+        // The replay that was served last is at the back.
         if self.pending.is_empty()
             && std::mem::take(&mut self.has_finished)
             && let Some(at) = self.waiting.iter().rposition(|r| r.owners.is_empty())
@@ -182,8 +183,7 @@ impl Replays {
         }
     }
 
-    /// Lets go of messages of the session's own that its subscription does not want
-    /// [MQTT-3.8.3-3].
+    /// Drops the session's own messages if its subscription has no local set [MQTT-3.8.3-3].
     pub(super) fn skip_own(&mut self, receiver: Source) {
         while self
             .pending
@@ -194,7 +194,7 @@ impl Replays {
         }
     }
 
-    /// The session gets a retained message live; `owner` is its topic's.
+    /// The session receives a retained message live; `owner` owns its topic.
     pub(super) fn note(&mut self, message: &Message, owner: usize) {
         let header = message.header();
         if self.newest.len() <= owner {
@@ -206,10 +206,10 @@ impl Replays {
                 || next.message.header().retained_version > header.retained_version
         });
         self.forget_finished();
-        // An owner that is asked may answer with what is older. A message routed before the
-        // subscription was visible may have come by it all the same, and will be in an answer.
+        // A pending answer may contain an older message. A message routed before the subscription
+        // was visible may have arrived through another one, and will be in an answer.
         let is_open = self.asked == Some(owner) || header.routed_version < self.visible_version;
-        // Of publishers at the same time the older message may come last: the newer one counts.
+        // With concurrent publishers the older message may arrive last: the newer one wins.
         let is_newest = |seen: &Seen| seen.version <= header.retained_version;
         let is_news = self.seen.get(message.topic()).is_none_or(is_newest);
         if is_open && is_news && self.seen.len() < SEEN_MAX {
@@ -222,7 +222,7 @@ impl Replays {
         }
     }
 
-    /// Whether `replay` has nothing new to tell about the topic.
+    /// Whether `replay` has no newer message of the topic.
     fn has_seen(&self, message: &Message, replay: u32) -> bool {
         self.seen.get(message.topic()).is_some_and(|seen| {
             seen.version >= message.header().retained_version
@@ -230,7 +230,7 @@ impl Replays {
         })
     }
 
-    /// A replay under way goes on with other options.
+    /// An unfinished replay continues with other options.
     pub(super) fn change(&mut self, filter: &TopicFilter, options: SubscriptionOptions) {
         let Some(replay) = self.waiting.iter_mut().find(|r| r.filter == *filter) else { return };
         replay.options = options;
@@ -238,7 +238,7 @@ impl Replays {
         self.pending.iter_mut().filter(|p| p.replay == id).for_each(|p| p.options = options);
     }
 
-    /// What the replay of a filter has not delivered is not wanted any more.
+    /// Cancels the replay of a filter and drops its undelivered messages.
     pub(super) fn cancel(&mut self, filter: &TopicFilter) {
         let Some(at) = self.waiting.iter().position(|r| r.filter == *filter) else { return };
         if let Some(replay) = self.waiting.remove(at) {
@@ -246,7 +246,7 @@ impl Replays {
         }
     }
 
-    /// Nothing is to be delivered and no answer is on its way.
+    /// No message is left to deliver and no answer is pending.
     pub(super) fn is_over(&self) -> bool {
         self.waiting.is_empty() && self.pending.is_empty() && self.asked.is_none()
     }

@@ -11,13 +11,13 @@ use super::totals::RetainedCounts;
 use super::versions::Arrivals;
 use crate::message::Message;
 
-/// Topics looked at for one request.
+/// Topics visited per request.
 const REQUEST_STEPS_MAX: usize = 256;
-/// Messages in one answer.
+/// Largest number of messages in an answer.
 const ANSWER_LEN_MAX: usize = 64;
-/// An answer ends with the message that takes it there.
+/// Size in bytes at which an answer ends.
 const ANSWER_BYTES: usize = 256 * 1024;
-/// So many removed topics are remembered before it is looked whether that is still needed.
+/// Number of removed topics kept before the first check which ones are still needed.
 const REMOVED_KEPT: usize = 1_024;
 
 /// Retained messages by topic. The newest version of a topic counts, in whatever order the
@@ -27,23 +27,24 @@ pub(crate) struct RetainedStore {
     /// Counts what is in `index`.
     counts: RetainedCounts,
     arrivals: Arrivals,
-    /// Topics whose newest version left nothing to keep, while an older one may still arrive.
+    /// Tombstones: topics whose newest version retains no message, while an older one may still
+    /// arrive.
     removed: HashMap<Arc<str>, u64, RandomState>,
-    /// How many of them there are when it is looked which are still needed.
+    /// Number of tombstones at which the next check removes unneeded ones.
     removed_max: usize,
-    /// What expires, the first one first.
+    /// Expiry times, in order.
     expiring: BTreeSet<(u64, Arc<str>)>,
 }
 
-/// What became of a message.
+/// The outcome of storing a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Retained,
     Removed,
-    /// A newer one came before it.
+    /// A newer version arrived before it.
     Outdated,
-    /// The broker's limits do not allow it. What was retained for the topic is removed: it is not
-    /// what was published last.
+    /// The broker's limits do not allow it. The topic's previous message is removed, as it is no
+    /// longer the last one published.
     Refused,
 }
 
@@ -150,19 +151,19 @@ impl RetainedStore {
         expired
     }
 
-    /// When the next one expires.
+    /// The time of the next expiry.
     pub(super) fn next_expiry_ns(&self) -> Option<u64> {
         self.expiring.first().map(|&(expires_at_ns, _)| expires_at_ns)
     }
 
-    /// Whether everything up to this version has arrived.
+    /// Whether all versions up to this one have arrived.
     pub(super) fn has_arrived(&self, version: u64) -> bool {
         self.arrivals.up_to() >= version
     }
 
-    /// The next messages for a replay, and where it goes on, unless it ends here. Those routed
-    /// with `visible_version` of the route map or a later one are not among them: they came live.
-    /// Takes the topics looked at off `budget`.
+    /// The next messages for a replay, and the position at which it continues, unless it ends here.
+    /// Omits messages routed with `visible_version` of the route map or later: they arrived live.
+    /// Subtracts the visited topics from `budget`.
     pub(super) fn read(
         &self,
         filter: &TopicFilter,

@@ -60,7 +60,7 @@ fn filter(text: &str) -> TopicFilter {
     TopicFilter::parse(text).unwrap()
 }
 
-/// Everything that a replay of `#` reads, with so many steps at a time, and how many times that is.
+/// All messages that a replay of `#` reads with `steps` topics per request, and the requests made.
 fn read_all(store: &RetainedStore, now_ns: u64, steps: usize) -> (Vec<String>, usize) {
     let (mut topics, mut cursor, mut reads) = (Vec::new(), RetainedCursor::default(), 0);
     loop {
@@ -169,7 +169,7 @@ fn an_answer_is_bounded_in_topics_messages_and_bytes() {
     let (topics, reads) = read_all(&store, 0, usize::MAX);
     assert_eq!(topics.len(), 1_000);
     assert!(reads >= 1_000 / 64, "{reads} reads of 64 messages");
-    // Topics that do not count are looked at all the same.
+    // Topics that do not match are visited, too.
     let mut budget = 5_000;
     let (found, next) = store.read(&filter("#"), RetainedCursor::default(), 1, 0, &mut budget);
     assert!(found.is_empty() && next.is_some());
@@ -214,7 +214,7 @@ fn messages_read_ahead_are_dropped_with_their_replay() {
     let wanted = replays.ask().unwrap();
     let found = ["a", "b", "c"].map(|topic| message(topic, b"x", 1, 0)).to_vec();
     replays.answered(wanted.replay, found, None);
-    // Something newer of `a` comes live.
+    // A newer message of `a` arrives live.
     replays.note(&message("a", b"y", 2, 5), 0);
     assert_eq!(replays.front().unwrap().0.topic(), "b");
     let other = SubscriptionOptions { qos: QoS::AtMostOnce, ..options() };
@@ -229,7 +229,7 @@ fn an_older_message_that_comes_live_late_lets_no_stale_one_pass() {
     let mut replays = Replays::default();
     replays.start(filter("#"), options(), 7, vec![Owner { shard: 0, after: 0 }]);
     let asked = replays.ask().unwrap();
-    // Two publishers at the same time: the newer message comes first.
+    // Two concurrent publishers: the newer message arrives first.
     replays.note(&message("a", b"x", 15, 7), 0);
     replays.note(&message("a", b"x", 12, 7), 0);
     let known = vec![message("a", b"x", 14, 6), message("b", b"x", 13, 6)];

@@ -34,7 +34,7 @@ impl RetainedTotals {
         }
     }
 
-    /// Messages and their bytes.
+    /// Number of messages and their bytes.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn now(&self) -> (usize, u64) {
         (self.count.load(Relaxed), self.bytes.load(Relaxed))

@@ -1,4 +1,4 @@
-//! Versions of retained messages: a total order, and what of it has arrived at the owner.
+//! Versions of retained messages: a total order per owner, and the versions that have arrived.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,8 +9,7 @@ use tacho_topic::TopicFilter;
 
 use super::replays::Owner;
 
-/// Numbers the retained messages of each owner, from 1 on without gaps, in the order in which they
-/// were routed.
+/// Numbers the retained messages of each owner from 1 without gaps, in routing order.
 #[derive(Debug)]
 pub(crate) struct RetainedVersions(Box<[LastVersion]>);
 
@@ -18,7 +17,7 @@ pub(crate) struct RetainedVersions(Box<[LastVersion]>);
 #[repr(align(64))]
 struct LastVersion {
     version: AtomicU64,
-    /// Whether one of them was for a topic that does not start with `$`.
+    /// Whether any of them had a topic that does not start with `$`.
     is_plain: AtomicBool,
 }
 
@@ -27,9 +26,9 @@ impl RetainedVersions {
         Self((0..owners).map(|_| LastVersion::default()).collect())
     }
 
-    /// The version of a message that is about to be routed and then sent to its owner, whatever
-    /// happens. The route map has to be looked at after this: either it knows a subscription, or
-    /// [`last`](Self::last), asked after that subscription was made, knows the version.
+    /// Takes a version for a message that must then be routed and sent to its owner. The caller
+    /// reads the route map after this: either the map contains a subscription, or
+    /// [`last`](Self::last), read after that subscription was made, contains the version.
     pub(crate) fn take(&self, owner: usize, topic: &str) -> u64 {
         let last = &self.0[owner];
         if !topic.starts_with('$') && !last.is_plain.load(Relaxed) {
@@ -40,15 +39,15 @@ impl RetainedVersions {
         version
     }
 
-    /// An owner has messages of an earlier start of the broker.
+    /// Records that an owner has messages of an earlier start of the broker.
     pub(crate) fn restored(&self, owner: usize) {
-        // Whatever their topics are: it only means that replays ask.
+        // Regardless of their topics: the only effect is that replays query the owner.
         self.0[owner].is_plain.store(true, SeqCst);
     }
 
-    /// Whether an owner may have, or get, a message that was routed without regard to a
-    /// subscription to `filter` that is visible by now. Where no client retains messages, the
-    /// broker's own figures below `$SYS` are all there is, and most subscriptions need no replay.
+    /// Whether an owner may have, or receive, a message that was routed without a subscription to
+    /// `filter` that is now visible. If no client retains messages, only the broker's own topics
+    /// below `$SYS` are retained, and most subscriptions need no replay.
     fn may_have(&self, owner: usize, filter: &TopicFilter) -> bool {
         fence(SeqCst);
         let last = &self.0[owner];
@@ -56,25 +55,25 @@ impl RetainedVersions {
             || filter.as_str().starts_with('$') && last.version.load(SeqCst) > 0
     }
 
-    /// The `owners` that a replay of `filter` has to ask.
+    /// The `owners` that a replay of `filter` must query.
     pub(super) fn owners_to_ask(&self, owners: Range<usize>, filter: &TopicFilter) -> Vec<Owner> {
         let owner = |shard| Owner { shard, after: self.last(shard) };
         owners.filter(|&shard| self.may_have(shard, filter)).map(owner).collect()
     }
 
-    /// The newest version of an owner's messages that has been taken.
+    /// The newest version taken for an owner.
     fn last(&self, owner: usize) -> u64 {
         fence(SeqCst);
         self.0[owner].version.load(SeqCst)
     }
 }
 
-/// Which versions have arrived at their owner.
+/// The versions that have arrived at their owner.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
-    /// All up to this one have.
+    /// All versions up to this one have arrived.
     up_to: u64,
-    /// Those behind a gap: as many at most as are on their way.
+    /// Versions after a gap: at most as many as are in transit.
     ahead: BTreeSet<u64>,
 }
 
@@ -95,7 +94,7 @@ impl Arrivals {
         self.up_to
     }
 
-    /// Whether an older one than the newest is still on its way.
+    /// Whether a version older than the newest is still in transit.
     pub(super) fn has_gap(&self) -> bool {
         !self.ahead.is_empty()
     }

@@ -6,7 +6,7 @@ use tacho_codec::QoS;
 use super::*;
 
 thread_local! {
-    /// How often two members were compared.
+    /// Number of comparisons of two members.
     pub(super) static COMPARISONS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -115,7 +115,7 @@ fn keys_stay_with_their_member_while_others_come_and_go() {
     let mut counts = [0; 10];
     before.iter().for_each(|&member| counts[member.index()] += 1);
     assert!(counts.iter().all(|count| (850..1_150).contains(count)), "{counts:?}");
-    // How busy they are has no say.
+    // Their load does not matter.
     members.update(MemberIndex(3), standing(10, 10));
     members.served(MemberIndex(5), standing(1, 10));
     assert!((0..10_000).all(|key| place(&members, key) == before[key as usize]));

@@ -1,5 +1,5 @@
 //! Subscriptions against publishes, on several shards whose steps and mails interleave at random:
-//! nothing is missed, nothing comes twice, and the last one routed is what stays.
+//! no message is missed or doubled, and the last one routed is retained.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ const TOPICS: [&str; 4] = ["a", "a/b", "c", "c/d"];
 const FILTERS: [&str; 6] = ["#", "a", "a/#", "+", "c/d", "+/+"];
 const SHARDS: usize = 3;
 
-/// A mail; those from one shard to another one arrive in their order, whenever.
+/// A mail; mails between two shards arrive in order, after any delay.
 enum Letter {
     Deliver(Message),
     Retain(Message),
@@ -20,10 +20,10 @@ enum Letter {
     Answer { session: usize, replay: u32, messages: Vec<Message>, next: Option<RetainedCursor> },
 }
 
-/// What a shard is in the midst of; others go on meanwhile.
+/// An operation that a shard has begun; other shards continue meanwhile.
 enum Doing {
     Nothing,
-    /// The version is taken, the route map not yet looked at.
+    /// The version is taken, the route map not yet read.
     Publishing {
         topic: &'static str,
         version: u64,
@@ -46,7 +46,7 @@ struct Session {
     filter: TopicFilter,
     visible_version: u64,
     replays: Option<Replays>,
-    /// By topic, the versions in the order in which they came.
+    /// By topic, the versions in order of arrival.
     got: BTreeMap<String, Vec<u64>>,
 }
 
@@ -63,7 +63,7 @@ struct World {
     versions: RetainedVersions,
     map_version: u64,
     mails: Vec<VecDeque<Letter>>,
-    /// By topic, what was published, by its version.
+    /// By topic and version, the published messages.
     published: BTreeMap<&'static str, BTreeMap<u64, Published>>,
 }
 
@@ -179,7 +179,7 @@ impl World {
         (0..self.sessions.len()).filter(|&s| self.sessions[s].shard == shard).collect()
     }
 
-    /// A session takes some of what waits for it, and asks for more.
+    /// A session takes some of its waiting messages and requests more.
     fn go_on(&mut self, session: usize) {
         let entry = &mut self.sessions[session];
         let Some(replays) = &mut entry.replays else { return };
@@ -224,7 +224,7 @@ impl World {
             Letter::Deliver(message) => {
                 let owner = owner_shard(0, message.topic().as_bytes(), SHARDS);
                 for entry in self.sessions.iter_mut().filter(|e| e.shard == shard) {
-                    // What was routed before the subscription was visible is the replay's.
+                    // Messages routed before the subscription was visible belong to the replay.
                     let is_live = message.header().routed_version >= entry.visible_version;
                     if !is_live || !entry.filter.matches(message.topic()) {
                         continue;
