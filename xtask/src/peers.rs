@@ -128,7 +128,7 @@ fn paho() -> Result<()> {
         "--disable-pip-version-check",
         PAHO,
     ]))?;
-    fs::write(&stamp, PAHO).context("cannot record what was installed")
+    fs::write(&stamp, PAHO).context("cannot record the installed programs")
 }
 
 fn from_npm() -> Result<()> {

@@ -50,7 +50,7 @@ fn prepare() -> Result<()> {
         return Ok(());
     }
     shell::run(npm().args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]))?;
-    fs::write(&stamp, lock).context("cannot record what was installed")
+    fs::write(&stamp, lock).context("cannot record the installed programs")
 }
 
 fn npm() -> std::process::Command {
@@ -80,7 +80,7 @@ fn compare(committed: &Path, fresh: &Path) -> Result<()> {
     if stale.is_empty() {
         return Ok(());
     }
-    bail!("web/dist is not what web/src makes ({stale:?}): run `cargo xtask web` and commit it")
+    bail!("web/dist is out of date ({stale:?}): run `cargo xtask web` and commit it")
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub(crate) fn to_open(directory: &Path) -> Vec<&'static str> {
 pub(crate) async fn serve(root: PathBuf, path: String) -> Response {
     let found = tokio::task::spawn_blocking(move || open(&root, &path)).await;
     let Ok(Some((mut file, length, content_type))) = found else {
-        return (StatusCode::NOT_FOUND, "There is no such file.\n").into_response();
+        return (StatusCode::NOT_FOUND, "File not found.\n").into_response();
     };
     let (sender, chunks) = mpsc::channel::<io::Result<Bytes>>(2);
     tokio::task::spawn_blocking(move || {

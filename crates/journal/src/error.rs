@@ -72,7 +72,7 @@ pub enum ReadError {
     #[error("the message is not committed yet")]
     NotYet,
     /// It was removed, or never existed.
-    #[error("the message is gone")]
+    #[error("the message has been removed")]
     Gone,
     /// The disk returned other content than was written.
     #[error("the message is damaged on the disk")]

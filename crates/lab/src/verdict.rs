@@ -96,7 +96,7 @@ pub fn judge_step(step: &Step, rows: &[&SeriesRow]) -> (Verdict, Vec<Cause>) {
     (verdict, found.into_iter().map(|(_, cause)| cause).collect())
 }
 
-/// Whether in and out reached what was offered.
+/// Whether in and out reached the offered rates.
 fn sustained(step: &Step) -> Vec<(Verdict, Cause)> {
     let directions = [
         (Direction::In, step.achieved_in_per_s, step.offered_in_per_s),

@@ -19,7 +19,7 @@ pub enum Judgement {
     Worse,
     /// Of several figures some are better and some are worse.
     Mixed,
-    /// Nothing that could be told from noise.
+    /// No difference distinguishable from noise.
     NoChange,
     /// Too few repeats to tell.
     #[default]
@@ -48,13 +48,13 @@ pub struct Comparison {
     pub interleaved: bool,
     /// The other sides against the first, all figures together.
     pub verdict: Judgement,
-    /// How differences are told from noise.
+    /// How differences are distinguished from noise.
     pub method: Method,
     /// What is compared; all others are compared with the first.
     pub sides: Vec<ComparisonSide>,
     /// Further repeats of the first condition, which only its noise floor knows.
     pub aa_repeats: Vec<Repeat>,
-    /// Repeats that were made in place of such that do not count, those that do not count either
+    /// Repeats that replaced repeats that do not count, including those that do not count either
     /// among them.
     pub made_up: u64,
     /// One for a single scenario, one per step of ladders.
@@ -73,7 +73,7 @@ pub struct Comparison {
     pub command_line: Vec<String>,
 }
 
-/// How differences are told from noise.
+/// How differences are distinguished from noise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Method {
@@ -85,7 +85,7 @@ pub struct Method {
     pub repeats_min: u64,
     /// Seed of the draws.
     pub seed: u64,
-    /// Changes below so many percent are never told.
+    /// Changes below this percentage are never reported.
     pub floor_percent_min: f64,
 }
 
@@ -134,7 +134,7 @@ pub struct Repeat {
     pub reasons: Vec<String>,
     /// The same as data, in the same order; absent from records of version 1.
     pub causes: Vec<Cause>,
-    /// Was it made in place of one that does not count?
+    /// Whether it replaced a repeat that does not count.
     pub made_up: bool,
     /// What was run before it.
     pub before: Option<BeforeRun>,

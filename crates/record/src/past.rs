@@ -19,12 +19,12 @@ use crate::read::{ReadError, read_json, read_record};
 use crate::series::{BrokerRow, BrokerSpent, PartBy, PartRow};
 use crate::step::Step;
 
-/// Why a report cannot be rendered again.
+/// The reason why a report cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PastError {
     /// Something that the report shows is not there.
-    #[error("{} cannot be rendered again: it has no {file}, {what}", path.display())]
+    #[error("{} cannot be rendered: it has no {file}, {what}", path.display())]
     Missing {
         /// The directory.
         path: PathBuf,
@@ -35,7 +35,7 @@ pub enum PastError {
     },
     /// A kind of run whose report has more than its directory holds.
     #[error(
-        "{} is a comparison: 'tacho compare' of its runs renders one again", path.display()
+        "{} is a comparison: run 'tacho compare' on its runs to render it", path.display()
     )]
     Comparison {
         /// The directory.
@@ -83,7 +83,7 @@ impl Past {
                 rows = table(&path.join("timeseries.csv"))?
                     .ok_or_else(|| missing("timeseries.csv", "a row per second"))?;
                 let figures: Vec<HostLine> = table(&path.join("resources.csv"))?
-                    .ok_or_else(|| missing("resources.csv", "what watched hosts told"))?;
+                    .ok_or_else(|| missing("resources.csv", "figures of watched hosts"))?;
                 hosts = hosts_of(figures);
                 // Only where there are several.
                 let lines: Option<Vec<BrokerLine>> = table(&path.join("brokers.csv"))?;

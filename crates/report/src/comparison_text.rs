@@ -73,7 +73,7 @@ pub(crate) fn verdict_sentence(comparison: &Comparison) -> String {
             told(Judgement::Worse)
         ),
         Judgement::NoChange => {
-            format!("{against}: no difference that could be told from noise.")
+            format!("{against}: no difference distinguishable from noise.")
         }
         Judgement::Unclear => {
             format!("{against}: too few repeats that count to tell a difference from noise.")

@@ -23,7 +23,7 @@ pub enum AttachError {
     #[error("cannot ask the kernel for a signal when the parent ends: {0}")]
     Request(io::Error),
     /// The parent ended before it could be watched.
-    #[error("the process that started this one is gone")]
+    #[error("the parent process has ended")]
     ParentGone,
     /// There is no shell.
     #[error("cannot start a shell: {0}")]

@@ -120,7 +120,7 @@ impl BenchmarkName {
         let (how, topic, filter) = if self.share {
             ("each message goes to one of all subscribers", "{{i}}", "+")
         } else if publishers == subscribers {
-            ("each publisher has a subscriber of its own", "{{i}}", "{{i}}")
+            ("each publisher has its own subscriber", "{{i}}", "{{i}}")
         } else if publishers < subscribers {
             ("each subscriber listens to one publisher", "{{i}}", "{{i % publishers}}")
         } else {

@@ -171,7 +171,7 @@ impl Checker<'_> {
         let filter = raw.filter.get_ref();
         if filter.is_empty() || !filter.starts_with(&raw.strip) {
             return Err(self
-                .error(raw.filter.span(), "this filter does not begin with what is stripped")
+                .error(raw.filter.span(), "the filter does not start with the 'strip' prefix")
                 .label(format!("strip = \"{}\"", raw.strip)));
         }
         let (strip, prefix) = (raw.strip.clone(), raw.prefix.clone());

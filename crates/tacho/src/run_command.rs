@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     if !only.is_empty() {
         return Err(Failure::new(
             exit::UNEXPECTED,
-            format!("--only is for suites, and '{scenario}' is none"),
+            format!("--only applies to suites only, and '{scenario}' is not a suite"),
         ));
     }
     let scenario = load.scenario(scenario, &[], targets)?;

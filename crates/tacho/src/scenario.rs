@@ -127,7 +127,7 @@ fn list() -> Result<(), Failure> {
 fn show(name: &str, json: bool) -> Result<(), Failure> {
     let Some(suite) = Suite::find(name) else {
         if json {
-            let why = format!("--json is for suites ({}), '{name}' is none", SUITES.join(", "));
+            let why = format!("--json applies to suites only ({}), and '{name}' is not a suite", SUITES.join(", "));
             return Err(Failure::new(exit::INVALID_CONFIG, why));
         }
         let mut source = SourceText::load(name).map_err(|error| failure(&error))?;
@@ -193,7 +193,7 @@ fn needs(scenario: &Scenario) -> Result<String, Failure> {
             thousands(needs.descriptors)
         ),
         format!(
-            "in {}/s, out {}/s; {} pairs of a publisher and who must receive all it sends",
+            "in {}/s, out {}/s; {} pairs of a publisher and a receiver of all its messages",
             rate(needs.in_per_s),
             rate(needs.out_per_s),
             thousands(needs.routes)
@@ -204,7 +204,7 @@ fn needs(scenario: &Scenario) -> Result<String, Failure> {
         lines.push(format!("about {cores:.2} cores of the generator (rates per core: {source})"));
     }
     if needs.closed {
-        lines.push("and as many more as the broker lets publishers send".to_owned());
+        lines.push("plus the closed-loop messages that the broker accepts".to_owned());
     }
     if needs.bridged {
         lines.push(

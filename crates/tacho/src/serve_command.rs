@@ -32,7 +32,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<u8, Failure> {
     let page = PastRunsPage::start(&arguments.dir, listen).map_err(failure)?;
     eprintln!("{} runs in {}: {}", page.count(), arguments.dir.display(), page.url());
     if !page.address().ip().is_loopback() {
-        eprintln!("warning: everyone who reaches {} can read these runs", page.address());
+        eprintln!("warning: anyone with access to {} can read these runs", page.address());
     }
     stop.wait();
     Ok(exit::OK)

@@ -63,7 +63,7 @@ fn invalid_arguments_are_refused() {
     refused(&["capacity", "symmetric", "--variable", "speed"], 104, "no such variable");
     refused(&["capacity", "symmetric", "--from", "10", "--to", "5"], 104, "is below --from");
     refused(&["capacity", "symmetric", "--objective", "p98<1ms"], 1, "no figure 'p98'");
-    refused(&["run", "symmetric", "--only", "x"], 1, "--only is for suites");
+    refused(&["run", "symmetric", "--only", "x"], 1, "--only applies to suites");
     refused(&["run", "guide", "--only", "elephants"], 104, "--only matches nothing in guide");
     let other = "node3=mqtt://127.0.0.1:1";
     refused(&["run", "guide", "--broker", other], 104, "no target 'node3', only node1, node2");

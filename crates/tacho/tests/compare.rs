@@ -260,7 +260,7 @@ fn contradictory_arguments_are_refused() {
     let nowhere = folder.path().join("nowhere").to_str().expect("a name").to_owned();
     refused(&[], 1, "required");
     refused(&[&one], 104, "is a run: give two or more");
-    refused(&[&one, &nowhere], 104, "there is no such directory");
+    refused(&[&one, &nowhere], 104, "the directory does not exist");
     refused(&[&one, &other], 104, "ran 'fan-out'");
     refused(&[&one, &one, "--var", "qos=1"], 1, "the runs are made already");
     refused(&[&one, &one, "--max-regression", "p98=5%"], 1, "no figure 'p98'");

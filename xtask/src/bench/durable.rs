@@ -47,7 +47,7 @@ pub(super) fn all() -> Vec<Case> {
 fn disk() -> Case {
     Case {
         name: "disk".to_owned(),
-        what: "4 KiB written and synced (fdatasync), again and again, without a broker".to_owned(),
+        what: "4 KiB written and synced (fdatasync) repeatedly, without a broker".to_owned(),
         kind: Kind::Disk,
     }
 }

@@ -192,7 +192,7 @@ pub(crate) enum ResultsError {
         error: serde_json::Error,
     },
     /// No document describes this suite.
-    #[error("{path}: nothing is known of the suite '{suite}': guide and bifromq")]
+    #[error("{path}: unknown suite '{suite}': guide and bifromq")]
     Suite {
         /// The record.
         path: PathBuf,

@@ -60,7 +60,7 @@ pub(super) fn conditions(results: &Results, source: &Source, bottleneck: &str) -
 
 /// Who was measured, and how they were set up.
 pub(super) fn brokers(results: &Results, with_persistence: bool) -> String {
-    let mut out = "## Brokers\n\nEach at its defaults but for what is said here.\n\n".to_owned();
+    let mut out = "## Brokers\n\nEach with its defaults, except as stated here.\n\n".to_owned();
     if with_persistence {
         out.push_str(
             "| broker | version | sessions that outlive their connection |\n|---|---|---|\n",

@@ -52,7 +52,7 @@ fn accept(listener: &TcpListener, sockets: usize) -> Result<Vec<Peer>> {
         let Some(slot) = peers.get_mut(index) else { bail!("index {index} of {sockets}") };
         *slot = Some(Peer { stream, out: Vec::new(), dirty: false });
     }
-    peers.into_iter().collect::<Option<_>>().context("two clients said the same index")
+    peers.into_iter().collect::<Option<_>>().context("two clients sent the same index")
 }
 
 fn forward(epoll: &impl AsFd, peers: Vec<Peer>) -> Result<()> {

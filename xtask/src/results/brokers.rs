@@ -125,7 +125,7 @@ pub(super) fn chosen(keys: &[String], tacho: &Path, mqtt5: bool) -> Result<Vec<B
         }
     }
     if keys.is_empty() && brokers.len() < 3 {
-        bail!("fewer than two other brokers are installed; --brokers measures with what there is");
+        bail!("fewer than two other brokers are installed; --brokers selects installed ones");
     }
     Ok(brokers)
 }

@@ -142,7 +142,7 @@ fn clocks(name: &str, text: &str, findings: &mut Vec<Finding>) {
 fn paths(name: &str, text: &str, findings: &mut Vec<Finding>) {
     for (number, line) in numbered(text) {
         if line.trim_start().starts_with("#[path") {
-            let message = "a module by path: what tests share belongs in crates/testkit";
+            let message = "a module by path: shared test code belongs in crates/testkit";
             findings.push(Finding::new(name, number, message));
         }
     }

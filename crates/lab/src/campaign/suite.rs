@@ -70,7 +70,7 @@ impl SuiteRow<'_> {
         let scenario = match &self.scenario {
             Ok(scenario) if !driver.is_over() => scenario.clone(),
             other => {
-                let gone = "its series ended before it: the broker is gone";
+                let gone = "the broker stopped before this row";
                 let reason = other.as_ref().err().map_or(gone, String::as_str);
                 driver.tell(CampaignNews::Skipped { title: &title, reason });
                 driver.campaign.skip(&series.name, &point.label, reason);

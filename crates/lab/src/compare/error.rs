@@ -20,7 +20,7 @@ pub enum CompareError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A comparison has no side of that name.
-    #[error("'{argument}' names no side: {known}")]
+    #[error("'{argument}' is not a side: {known}")]
     NoSide {
         /// What was given.
         argument: String,
@@ -28,7 +28,7 @@ pub enum CompareError {
         known: String,
     },
     /// Fewer than two sides.
-    #[error("there must be two sides at least to compare")]
+    #[error("a comparison needs at least two sides")]
     OneSide,
     /// The runs are of different scenarios.
     #[error("these cannot be compared: {first} ran '{one}', {second} ran '{other}'")]
@@ -55,7 +55,7 @@ pub enum CompareError {
         other: &'static str,
     },
     /// A side measured nothing.
-    #[error("{side} measured nothing that could be compared: {why}")]
+    #[error("{side} has no comparable figures: {why}")]
     Nothing {
         /// The side.
         side: String,

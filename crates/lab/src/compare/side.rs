@@ -38,7 +38,7 @@ pub struct Run {
     pub scenario: Option<toml::Table>,
     /// What was run before it.
     pub before: Option<BeforeRun>,
-    /// Was it made in place of one that does not count?
+    /// Whether it replaced a repeat that does not count.
     pub made_up: bool,
 }
 
@@ -92,7 +92,7 @@ fn repeats_of(argument: &str, into: &mut Side) -> Result<Vec<Run>, CompareError>
     };
     let path = Path::new(folder);
     if !path.is_dir() {
-        let why = "there is no such directory";
+        let why = "the directory does not exist";
         return Err(CompareError::NoRun { path: path.to_owned(), why });
     }
     let Some(comparison) = read_comparison(path)? else {

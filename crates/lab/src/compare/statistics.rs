@@ -10,10 +10,10 @@ const DRAWS: usize = 1000;
 /// Confidence of intervals, and the part of the draws between equals that the floor is above.
 const CONFIDENCE: f64 = 0.95;
 
-/// Changes below so many percent are never told.
+/// Changes below this percentage are never reported.
 const FLOOR_PERCENT_MIN: f64 = 1.0;
 
-/// How differences are told from noise, with this seed of the draws.
+/// How differences are distinguished from noise, with this seed of the draws.
 pub(super) fn method(seed: u64) -> Method {
     Method {
         confidence: CONFIDENCE,

@@ -360,7 +360,7 @@ fn replaced_repeats_are_counted_and_reported() {
     assert!(comparison.sides[1].repeats[1].made_up && !comparison.sides[1].repeats[0].counts);
     let note = |words: &str| comparison.notes.iter().any(|note| note.contains(words));
     assert!(note("1 of 6 repeats of new do not count: the generator was busy"));
-    assert!(note("1 repeats were made in place of such that do not count"));
+    assert!(note("1 additional repeats replaced repeats that do not count"));
     assert!(note("A/A: the further repeats of old can be told apart from its others in latency"));
     let text = comparison_text(&comparison);
     for words in ["A/A        the first side once more", "1.30 ms", "its A/A repeats", "5 of 6"] {
@@ -432,7 +432,7 @@ fn incomparable_runs_are_refused() {
         run.record.reasons = vec!["the broker was gone".to_owned()];
     }
     let said = refused(&[first.clone(), other]);
-    assert_eq!(said, "broker new measured nothing that could be compared: the broker was gone");
+    assert_eq!(said, "broker new has no comparable figures: the broker was gone");
     let [mut one, mut two] = sides(&[1], &[2]);
     for (side, label) in [(&mut one, "rate=1"), (&mut two, "rate=2")] {
         side.runs[0].record.kind = RunKind::Ladder;
@@ -518,7 +518,7 @@ fn sides_are_read_from_directories() {
     let search = write("search", "summary.json", &serde_json::to_string(&search).expect("JSON"));
     for (argument, words) in [
         (empty, "no summary.json"),
-        (format!("{one}/missing"), "no such directory"),
+        (format!("{one}/missing"), "the directory does not exist"),
         (broken, "is damaged or of another version"),
         (newer, "its form is 99"),
         (search, "a search has trials"),

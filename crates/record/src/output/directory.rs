@@ -61,7 +61,7 @@ const FIRST: [&str; 2] = ["scenario.toml", "environment.json"];
 /// | `steps.csv` | a line per measured window |
 /// | `report.html` | all of it to look at, self-contained |
 /// | `comparison.json` | of a comparison: its record |
-/// | `broker.log` | what the broker said, when the caller started one |
+/// | `broker.log` | the output of a broker that the caller started |
 ///
 /// The first two are written at the start and the next four as the run goes on, so that a run that
 /// is killed leaves what it measured.

@@ -1,4 +1,4 @@
-//! `e2e.hgrm` and its kin: percentile files, as HdrHistogram's `outputPercentileDistribution`
+//! `e2e.hgrm` and the other percentile files, as HdrHistogram's `outputPercentileDistribution`
 //! writes them and its plotting page reads them.
 
 use std::io::{self, Write};

@@ -144,7 +144,7 @@ catalogue! {
     tasks_that_waited: "Tasks that waited", "等待资源的任务";
     percent_of_the_time: "percent of the time", "时间占比（百分比）";
     what_round_trips_are:
-        "PINGREQ to PINGRESP on a connection of its own: what network and event loop take without any routing.",
+        "PINGREQ to PINGRESP on a connection of its own: the time of network and event loop without routing.",
         "独立连接上 PINGREQ 到 PINGRESP 的时间：网络与事件循环本身的开销，不含任何路由。";
     least_and_greatest_value: "least and greatest value", "最小值与最大值";
 }

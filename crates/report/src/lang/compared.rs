@@ -28,7 +28,7 @@ catalogue! {
     hatched_repeats:
         "Hatched repeats do not count: they say nothing about the broker.",
         "带斜纹的重复不计入结果：它们不能说明 Broker 的能力。";
-    how_differences_are_told: "How differences are told from noise", "如何区分差异与噪声";
+    how_differences_are_told: "How differences are distinguished from noise", "如何区分差异与噪声";
     the_first_side_once_more: "the first side once more", "再次运行第一方";
     once_more: "A/A (the first side once more)", "A/A（再次运行第一方）";
 }
@@ -129,7 +129,7 @@ impl Lang {
         }
     }
 
-    /// How differences are told from noise.
+    /// How differences are distinguished from noise.
     pub(crate) fn method(self, comparison: &Comparison) -> String {
         let method = &comparison.method;
         let (draws, seed) = (method.draws, method.seed);
@@ -193,7 +193,7 @@ pub(super) const SENTENCES: &[(&str, &str)] = &[
     ("{} against {}: better in {}.", "{0} 与 {1} 相比：{2}更好。"),
     ("{} against {}: worse in {}.", "{0} 与 {1} 相比：{2}更差。"),
     (
-        "{} against {}: no difference that could be told from noise.",
+        "{} against {}: no difference distinguishable from noise.",
         "{0} 与 {1} 相比：没有可与噪声区分的差异。",
     ),
     (
@@ -225,7 +225,7 @@ pub(super) const SENTENCES: &[(&str, &str)] = &[
     ("no figure is better", "没有指标变好"),
     ("the figure was not observed", "未观测到该指标"),
     (
-        "a difference can be told from noise with at least {} repeats per side that count",
+        "distinguishing a difference from noise needs at least {} repeats per side that count",
         "每一方至少有 {0} 次计入结果的重复，才能将差异与噪声区分",
     ),
     // Sides and environments.

@@ -58,7 +58,7 @@ statements! {
         [connections = thousands(*connections); of = thousands(*of);]
         "{connections} of {of} first connections ended", "{of} 个原连接中有 {connections} 个被结束";
     Consequence::ToldOfTakeover { connections } => [connections = thousands(*connections);]
-        "{connections} were told that their session is taken over",
+        "{connections} were notified of the takeover",
         "{connections} 个被告知会话已被接管";
     Consequence::WillsReceived { wills, of } => [wills = thousands(*wills); of = thousands(*of);]
         "{wills} of {of} wills came", "{of} 条遗嘱中收到 {wills} 条";

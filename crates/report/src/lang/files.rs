@@ -21,5 +21,5 @@ catalogue! {
     summary_md: "the result as Markdown", "Markdown 格式的结果";
     scenario_toml: "the scenario as it ran: run it again with `tacho run scenario.toml`", "实际运行的场景：用 `tacho run scenario.toml` 重新运行";
     environment_json: "the machine and its settings", "机器及其设置";
-    broker_log: "what the broker said", "Broker 的日志";
+    broker_log: "the broker's output", "Broker 的日志";
 }

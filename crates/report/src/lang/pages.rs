@@ -75,7 +75,7 @@ catalogue! {
         "The command, with passwords and tokens left out:",
         "所用命令（密码与令牌已略去）：";
     the_same_load:
-        "The same load from the files beside this page, whatever scenarios have become since:",
+        "The same load from the files beside this page, unaffected by later changes of scenarios:",
         "用本页旁边的文件重放同样的负载（不受内置场景后来变化的影响）：";
     seed: "seed", "随机种子";
     broker_command: "broker command", "Broker 启动命令";

@@ -1,4 +1,4 @@
-//! What a reader must know before comparing figures.
+//! Notes of a run: conditions that limit comparisons of its figures.
 
 use tacho_record::Remark;
 
@@ -14,21 +14,21 @@ statements! {
         "Closed model: publishers wait for the broker, so latency is not that of a fixed load.",
         "闭环模型：发布者会等待 Broker，因此延迟并非固定负载下的延迟。";
     Remark::CertificateNotVerified { broker } => []
-        "The certificate of {broker} was not verified (insecure): the measured broker may be another one.",
+        "The certificate of {broker} was not verified (insecure): the identity of the measured broker is unknown.",
         "未验证 {broker} 的证书（insecure）：无法确认所测对象的身份。";
     Remark::BrokerNotObserved => []
         "CPU and memory of the broker process were not observed.", "未观测 Broker 进程的 CPU 与内存。";
     Remark::RoundTripsMissing { why } => []
-        "Round trips to a broker were not measured all the time: {why}.",
+        "Round trips to a broker were not measured throughout: {why}.",
         "到 Broker 的往返时间并未全程测量：{why}。";
     Remark::BrokerKilled => []
-        "The broker was killed during the run: what was due while it was away was never sent, and rates and latencies are not those of a broker that lives.",
+        "The run killed the broker: messages due while it was down were never sent, and rates and latencies do not describe a broker without a crash.",
         "运行期间 Broker 被强制终止：其离线期间应发送的消息从未发送，速率与延迟也不代表正常运行的 Broker。";
     Remark::Eventful => []
-        "Things happened to clients, brokers or the machine while the run was measured: whether the load was carried is judged by the groups that nothing happened to.",
+        "Timed actions affected clients, brokers or the machine during the measured phase: the groups without actions decide whether the load was carried.",
         "测量期间客户端、Broker 或机器发生了计划中的事件：是否承载了负载由未受影响的组判断。";
     Remark::Interrupted { count, first } => []
-        "{count} times a client lost its connection, or did not get one, and tried again; the first: {first}.",
+        "Clients lost a connection, or failed to connect, and retried {count} times; the first: {first}.",
         "客户端断开或未能建立连接后重试共 {count} 次，第一次：{first}。";
     Remark::RepeatsDoNotCount { out, of, side, cause: None } => []
         "{out} of {of} repeats of {side} do not count", "{side} 的 {of} 次重复中有 {out} 次不计入结果";
@@ -36,20 +36,20 @@ statements! {
         "{out} of {of} repeats of {side} do not count: {cause}",
         "{side} 的 {of} 次重复中有 {out} 次不计入结果：{cause}";
     Remark::MadeUp { count } => []
-        "{count} repeats were made in place of such that do not count.",
+        "{count} additional repeats replaced repeats that do not count.",
         "为替代不计入结果的重复，另外进行了 {count} 次。";
     Remark::NoRepeatCounts => []
-        "A side has no repeat that counts: there is nothing to compare.",
+        "A side has no repeat that counts: no comparison is possible.",
         "有一方没有计入结果的重复：无从比较。";
     Remark::FewRepeats { fewest, least } => []
-        "There are {fewest} repeats per side that count; a confidence interval needs at least {least}. The differences are shown, but none can be told from noise.",
+        "There are {fewest} repeats per side that count; a confidence interval needs at least {least}. The differences are shown, but cannot be distinguished from noise.",
         "每一方只有 {fewest} 次计入结果的重复，置信区间至少需要 {least} 次。下面列出差异，但都无法与噪声区分。";
     Remark::ApartFromItself { side, figures } =>
         [figures = lang.listed(figures, lang.between_reasons());]
-        "A/A: the further repeats of {side} can be told apart from its others in {figures}; one in twenty figures may by chance, more say that the machine was not steady.",
+        "A/A: the additional repeats of {side} differ from its others in {figures}; one in twenty figures may differ by chance, more show that the machine was not steady.",
         "A/A：{side} 的附加重复与其余重复在以下指标上可以区分：{figures}。二十个指标中可能偶然出现一个，更多则说明机器不稳定。";
     Remark::NotInTurns => []
-        "The runs were not made in turns: whatever else changed between them is in the differences too.",
+        "The runs did not alternate: the differences include any other change between them.",
         "这些运行并非轮流进行：其间的其他变化也包含在差异之中。";
     Remark::ScenariosDiffer { names, more } =>
         [names = lang.listed(names, ", "); more = lang.and_more(*more);]

@@ -8,11 +8,10 @@ impl Lang {
     /// What a verdict means, for a reader of this sentence alone.
     pub(crate) const fn meaning(self, verdict: Verdict, is_single: bool) -> &'static str {
         let (english, chinese) = match verdict {
-            Verdict::Ok if is_single => (
-                "The broker carried everything that it was offered.",
-                "Broker 承载了全部施加的负载。",
-            ),
-            Verdict::Ok => ("The measurement came to its end.", "测量已完成。"),
+            Verdict::Ok if is_single => {
+                ("The broker carried the whole offered load.", "Broker 承载了全部施加的负载。")
+            }
+            Verdict::Ok => ("The measurement is complete.", "测量已完成。"),
             Verdict::GeneratorBound => (
                 "The load generator, or the machine under it, may have been the bottleneck: these \
                  figures say nothing about the broker.",
@@ -28,10 +27,10 @@ impl Lang {
                 "瓶颈是网络：这些数据不能说明 Broker 的能力。",
             ),
             Verdict::NotSustained => {
-                ("The broker carried less than it was offered.", "Broker 未能承载施加的负载。")
+                ("The broker carried less than the offered load.", "Broker 未能承载施加的负载。")
             }
             Verdict::NotSteady => (
-                "The figures still changed while they were measured: they describe a transient.",
+                "The figures still changed during the measured phase: they describe a transient.",
                 "测量期间数据仍在变化：它们只反映过渡过程。",
             ),
             Verdict::QosViolation => (
@@ -41,7 +40,7 @@ impl Lang {
             ),
             Verdict::ThresholdFailed => ("A threshold does not hold.", "有阈值未满足。"),
             Verdict::Aborted => (
-                "The run did not come to its end; what was measured until then is below.",
+                "The run did not finish; the figures below cover the time until it stopped.",
                 "运行未能完成；以下是中止前测得的数据。",
             ),
         };
@@ -51,7 +50,7 @@ impl Lang {
         }
     }
 
-    /// What it means that a run in which the broker was killed found nothing wrong.
+    /// The verdict of a run that killed the broker and found no violation.
     pub(crate) fn survived(self, kills: u64) -> String {
         match self {
             Self::En => {
@@ -60,8 +59,8 @@ impl Lang {
                     kills => format!("{kills} times"),
                 };
                 format!(
-                    "The broker was killed {times} and kept its promises: All that it had \
-                     acknowledged came; what it had not may have been lost."
+                    "The broker was killed {times} and kept its guarantees: every acknowledged \
+                     message arrived; unacknowledged messages may have been lost."
                 )
             }
             Self::Zh => format!(

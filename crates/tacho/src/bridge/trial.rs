@@ -145,7 +145,7 @@ impl<'a> Trial<'a> {
         let taken = self.connect(address, true).is_ok_and(|(_, told)| !told.reason.is_error());
         match taken {
             true => println!("  ok       it knows bridges"),
-            false => println!("  note     it knows no bridges, and sends back what it gets"),
+            false => println!("  note     it does not recognise bridges, and sends their own messages back"),
         }
     }
 

@@ -13,7 +13,7 @@ Exit codes, see docs/exit-codes.md:
   104  the scenario, a setting or the runs cannot be compared
   105  stopped by a signal
   110  a repeat broke the QoS contract
-  111  a condition cannot be told from noise, or too few repeats count
+  111  a condition cannot be distinguished from noise, or too few repeats count
   112  a broker could not be reached, or went away";
 
 #[derive(Debug, Args)]

@@ -152,7 +152,7 @@ fn refuse_extra(extra: &[String], what: &str) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Failure::new(
             exit::INVALID_CONFIG,
-            format!("--broker-args-a and -b are for Tacho's own broker; this one is {what}"),
+            format!("--broker-args-a and -b apply to Tacho's own broker only; this one is {what}"),
         )),
     }
 }

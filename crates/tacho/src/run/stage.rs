@@ -131,7 +131,7 @@ impl Setting {
         eprintln!("live page: {}", live.url());
         if !live.address().ip().is_loopback() {
             eprintln!(
-                "warning: everyone who reaches {} can watch and stop the run",
+                "warning: anyone with access to {} can watch and stop the run",
                 live.address()
             );
         }

@@ -66,7 +66,7 @@ fn table_rows<'a>(
             Some(key) if seen.insert(key) => {
                 rows.insert(key, number);
             }
-            Some(_) => findings.push(Finding::new(table, number, "the line is there twice")),
+            Some(_) => findings.push(Finding::new(table, number, "the line is duplicated")),
             None => findings.push(Finding::new(table, number, "must be `crate Name: reason`")),
         }
     }
