@@ -1,4 +1,4 @@
-//! Permits: what the whole broker has a limited number of, counted by who holds it.
+//! Permits: broker-wide limited resources, counted by their holders.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

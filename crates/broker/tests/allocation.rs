@@ -153,7 +153,7 @@ impl Course {
     }
 }
 
-/// How often anything allocates while so many messages are published.
+/// Number of allocations while `messages` are published.
 fn allocations(shards: usize, qos: QoS, version: Version, payload_len: usize) -> (u64, u64) {
     let broker = TestBroker::start(shards);
     let mut course = Course::new(&broker, qos, version, payload_len);
@@ -220,7 +220,7 @@ fn a_bridge_costs_no_allocation_but_the_other_brokers_also_where_it_renames() {
     }
 }
 
-/// Reads so many PUBLISH packets; what follows the last one is lost.
+/// Reads this number of PUBLISH packets; bytes after the last one are dropped.
 fn skip_publishes(client: &mut Client, buffer: &mut [u8], count: usize) {
     let (mut filled, mut packets) = (0, 0);
     while packets < count {

@@ -35,7 +35,7 @@ impl Listen {
 /// Reads `9740`, `:9740`, `127.0.0.1:9740`, `localhost:9740` or `[::1]:9740`.
 ///
 /// # Errors
-/// A sentence that says what to write.
+/// A sentence that describes the expected form.
 pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
     if let Ok(address) = text.parse::<SocketAddr>() {

@@ -1,4 +1,5 @@
-//! Who may ask: browsers that were pointed here, not pages of others that point browsers here.
+//! Access to the pages: browsers opened here by their user, not requests made by other sites'
+//! pages.
 
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderName};
@@ -6,12 +7,12 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-/// What our own pages may do: load from here, nothing else, and in no frame.
+/// Policy for Tacho's own pages: resources from this server only, and no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
 
-/// What a report may do: its own scripts, as a stranger to our pages.
+/// Policy for reports: their own scripts, in an origin separate from these pages.
 pub(crate) const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
     style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'; sandbox allow-scripts allow-downloads allow-popups";

@@ -20,7 +20,7 @@ pub(crate) const SUBSCRIBERS_MAX: usize = 16;
 const BEHIND_MAX: usize = 256;
 /// Rows that are kept for browsers that come later: an hour of one watched host.
 const HISTORY_ROWS_MAX: usize = 7200;
-/// What they may take.
+/// Limits of the subscribers.
 const HISTORY_BYTES_MAX: usize = 24 << 20;
 /// Ended runs that are kept.
 const STEPS_MAX: usize = 1000;
@@ -29,7 +29,7 @@ const ACTIONS_MAX: usize = 1000;
 /// Failures of clients that are kept; the report has more.
 const FAILURES_MAX: usize = 20;
 
-/// What every browser gets.
+/// The state sent to every browser.
 #[derive(Clone, Debug)]
 struct Message {
     kind: &'static str,

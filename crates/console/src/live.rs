@@ -29,7 +29,7 @@ const QUEUE_MAX: usize = 1024;
 /// Header in which a page proves that it was served by this run.
 const TOKEN_HEADER: &str = "x-tacho-token";
 
-/// What a live page is about, and where it is served.
+/// Subject and address of a live page.
 #[derive(Debug)]
 pub struct LiveSettings<'a> {
     /// Where to listen.
@@ -48,7 +48,7 @@ pub struct LiveSettings<'a> {
     pub cpus: Vec<usize>,
 }
 
-/// What becomes of a page when everything has ended.
+/// The fate of a page after the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outlook {
     /// It ends too.
@@ -74,7 +74,7 @@ pub struct Live {
     server: Server,
 }
 
-/// What requests need.
+/// Shared state of request handlers.
 #[derive(Clone, Debug)]
 struct Shared {
     hub: Hub,
@@ -122,7 +122,7 @@ impl Live {
         self.server.address()
     }
 
-    /// What to open in a browser.
+    /// The URL to open in a browser.
     pub fn url(&self) -> String {
         self.server.url()
     }

@@ -17,7 +17,7 @@ pub(crate) enum News {
     End(EndNews),
 }
 
-/// What the page shows about a run that begins.
+/// The description of a starting run on the page.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RunAbout {
     /// Which one it is among several, for people.
@@ -74,9 +74,9 @@ pub(crate) struct ActionNews {
     pub(crate) run: u64,
     #[serde(flatten)]
     pub(crate) state: ActionState,
-    /// What it does, in words.
+    /// Its effect, in words.
     pub(crate) what: String,
-    /// What has followed so far, in words.
+    /// Its consequences so far, in words.
     pub(crate) followed: String,
 }
 

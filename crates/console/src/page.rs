@@ -15,7 +15,7 @@ pub(crate) fn live(token: &str) -> Response {
     Html(LIVE.replace("{token}", &escape(token))).into_response()
 }
 
-/// What pages load.
+/// Files that pages load.
 pub(crate) fn assets<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let asset = |content_type: &'static str, text: &'static str| {
         get(move || async move { ([(header::CONTENT_TYPE, content_type)], text) })

@@ -179,7 +179,7 @@ impl PastRuns {
     }
 }
 
-/// What tells that a file has changed, or why it cannot be used.
+/// The fingerprint of a file, or the reason why it is unusable.
 fn stamp(path: &Path) -> Result<(SystemTime, u64), Unreadable> {
     let about = fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Unreadable::Missing,

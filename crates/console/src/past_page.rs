@@ -54,7 +54,7 @@ impl PastRunsPage {
         self.server.address()
     }
 
-    /// What to open in a browser.
+    /// The URL to open in a browser.
     pub fn url(&self) -> String {
         self.server.url()
     }

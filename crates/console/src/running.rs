@@ -60,7 +60,7 @@ impl Drop for RunningFile {
 }
 
 impl Running {
-    /// What the directory of a run says about it; `None` unless the run goes on.
+    /// The state of a run from its directory; `None` unless the run is in progress.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
         let file = File::open(directory.join(FILE)).ok()?;
         let Err(TryLockError::WouldBlock) = file.try_lock_shared() else { return None };

@@ -78,7 +78,7 @@ impl Server {
         self.address
     }
 
-    /// What to open in a browser.
+    /// The URL to open in a browser.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/", self.address)
     }

@@ -14,7 +14,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// So many zeros.
+    /// Appends this number of zeros.
     pub(crate) fn zeroed(len: usize) -> Self {
         let mut blocks = Self::default();
         blocks.memory.reserve(len + BLOCK);
@@ -23,7 +23,7 @@ impl Blocks {
         blocks
     }
 
-    /// Empties it; up to so many bytes of its memory are kept.
+    /// Empties it; keeps up to `kept` bytes of its memory.
     pub(crate) fn end(&mut self, kept: usize) {
         self.memory.clear();
         self.memory.shrink_to(kept);

@@ -1,4 +1,4 @@
-//! What a run did to clients, brokers and the machine, and what followed.
+//! Timed actions of a run on clients, brokers and the machine, and their consequences.
 
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +99,7 @@ pub struct ActionState {
     pub length_s: Option<f64>,
     /// How many clients it affects.
     pub clients: u64,
-    /// What has followed so far.
+    /// Its consequences so far.
     pub consequences: Vec<Consequence>,
 }
 
@@ -109,11 +109,11 @@ pub struct ActionState {
 pub struct ActionRecord {
     /// `disconnect`, `pause`, `takeover`, `subscribe`, `kill` or `run`.
     pub kind: ActionKind,
-    /// What happened, in words.
+    /// The effect in words.
     pub what: String,
     /// The same as data; absent from records of version 1.
     pub effect: Option<ActionEffect>,
-    /// The group whose clients it happened to; empty where it is about none.
+    /// The affected group; empty if there is none.
     pub group: String,
     /// The phase in which it began.
     pub phase: PhaseName,
@@ -126,7 +126,7 @@ pub struct ActionRecord {
     pub clients: u64,
     /// Of these, clients that were connected again.
     pub connected: u64,
-    /// From what happened to a client until its CONNACK, in microseconds.
+    /// From the action on a client to its CONNACK, in microseconds.
     pub connected_us: LatencyStats,
     /// From there until 99 % of them were connected, in milliseconds; absent when they never were.
     pub connected_99_ms: Option<f64>,
@@ -164,7 +164,7 @@ pub struct ActionRecord {
     pub complete_us: LatencyStats,
     /// Exit code of a command; absent while it runs, or when a signal ended it.
     pub exit_code: Option<i32>,
-    /// File with what it said.
+    /// File with its output.
     pub output: String,
     /// Why it did not come to its end.
     pub error: String,
@@ -196,7 +196,7 @@ impl ActionRecord {
         all
     }
 
-    /// What followed only from an action of this kind.
+    /// Consequences specific to this kind of action.
     fn of_kind(&self) -> Vec<Consequence> {
         match self.kind {
             ActionKind::Disconnect | ActionKind::Takeover => self.of_connections(),

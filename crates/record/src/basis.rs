@@ -1,8 +1,8 @@
-//! Why a change is worth what it is, as data: `report` has the words.
+//! The basis of a change's judgement, as data: `report` has the words.
 
 use serde::{Deserialize, Serialize};
 
-/// What the judgement of a change is based on.
+/// The basis of a change's judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Basis {

@@ -1,4 +1,4 @@
-//! What a record has beyond a single run: series of steps, what was skipped, what they say.
+//! Parts of a record beyond a single run: series of steps, skipped steps, results.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::cause::Cause;
 use crate::observation::Observation;
 
-/// What kind of measurement a record is of.
+/// The kind of measurement in a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunKind {
@@ -67,7 +67,7 @@ pub struct Skipped {
     pub series: String,
     /// The point.
     pub label: String,
-    /// What it needs that is not there.
+    /// The missing resources.
     pub reason: String,
 }
 
@@ -118,7 +118,7 @@ pub struct Capacity {
     pub variable: String,
     /// Its unit.
     pub unit: String,
-    /// What a load must meet to pass.
+    /// The conditions that a load must meet to pass.
     pub objectives: Vec<String>,
     /// Whose CPU `cpu` is.
     pub whose_cpu: String,
@@ -152,9 +152,9 @@ pub struct Trial {
     pub value: f64,
     /// Length of the measured window in seconds.
     pub hold_s: f64,
-    /// What it was for: `bracket`, `bisect`, `verify`, `confirm` or `profile`.
+    /// Its purpose: `bracket`, `bisect`, `verify`, `confirm` or `profile`.
     pub purpose: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: TrialOutcome,
     /// Why, a sentence each; empty for a pass.
     pub reasons: Vec<String>,
@@ -165,7 +165,7 @@ pub struct Trial {
     pub step: Option<usize>,
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialOutcome {
@@ -179,19 +179,19 @@ pub enum TrialOutcome {
     Disturbed,
 }
 
-/// Something that a reader should know about the figures, and what to do about it.
+/// An observation about the figures, with its remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Stable name, such as `delayed_ack`.
     pub code: String,
     /// How much it matters.
     pub severity: Severity,
-    /// What was seen, and what to do.
+    /// The observation and its remedy, in words.
     pub sentence: String,
     /// Position in `steps`; absent when it is about the whole run.
     #[serde(default)]
     pub step: Option<usize>,
-    /// What was found, as data; absent from records of version 1.
+    /// The observation as data; absent from records of version 1.
     #[serde(default)]
     pub observation: Option<Observation>,
     /// Label of the step, in the record of a campaign.
@@ -207,7 +207,7 @@ pub enum Severity {
     Info,
     /// Figures may be misread without it.
     Warning,
-    /// Figures are not what they seem.
+    /// Figures are misleading.
     Error,
 }
 
@@ -265,6 +265,6 @@ pub struct SharedFairness {
 pub struct DeclaredLost {
     /// Messages.
     pub count: u64,
-    /// By what the scenario declares, such as a full queue.
+    /// By the scenario's declaration, such as a full queue.
     pub by: BTreeMap<String, u64>,
 }

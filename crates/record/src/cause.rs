@@ -1,4 +1,4 @@
-//! Why a verdict is what it is, as data: `report` has the words.
+//! Causes of verdicts, as data: `report` has the words.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,9 +35,9 @@ pub enum Cause {
     GeneratorCheck {
         /// Which.
         check: Check,
-        /// What was measured.
+        /// The measured value.
         value: f64,
-        /// What it must stay below.
+        /// Its upper limit.
         limit: f64,
     },
     /// Less was carried than offered.
@@ -100,7 +100,7 @@ pub enum Cause {
     ThresholdFailed {
         /// The threshold, as it was asked for.
         condition: String,
-        /// What was measured; absent when it could not be.
+        /// The measured value; absent if it could not be measured.
         value: Option<f64>,
     },
     /// Clients failed.
@@ -151,9 +151,9 @@ pub enum Cause {
         /// Why.
         why: String,
     },
-    /// This machine lacks what the next trial of a search needs.
+    /// This machine lacks resources for the next trial of a search.
     MachineEndsSearch {
-        /// What is lacking.
+        /// The missing resources.
         needs: String,
     },
     /// The machine was disturbed in so many trials that the search has no result.
@@ -183,7 +183,7 @@ pub enum Cause {
     ObjectiveMissed {
         /// The objective.
         objective: String,
-        /// What was measured; absent when it could not be.
+        /// The measured value; absent if it could not be measured.
         value: Option<f64>,
     },
     /// Another reason, of one step of a campaign.

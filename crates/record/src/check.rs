@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is checked.
+/// The checked figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {

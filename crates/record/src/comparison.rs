@@ -9,7 +9,7 @@ use crate::figure::{Better, FigureUnit, Scale};
 use crate::remark::Remark;
 use crate::verdict::Verdict;
 
-/// What a difference is worth.
+/// The judgement of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
@@ -50,7 +50,7 @@ pub struct Comparison {
     pub verdict: Judgement,
     /// How differences are distinguished from noise.
     pub method: Method,
-    /// What is compared; all others are compared with the first.
+    /// The sides; all others are compared with the first.
     pub sides: Vec<ComparisonSide>,
     /// Further repeats of the first condition, which only its noise floor knows.
     pub aa_repeats: Vec<Repeat>,
@@ -59,13 +59,13 @@ pub struct Comparison {
     pub made_up: u64,
     /// One for a single scenario, one per step of ladders.
     pub points: Vec<Point>,
-    /// What differs between the environments of the sides.
+    /// Differences between the environments of the sides.
     pub environment: Vec<Difference>,
-    /// What differs between their scenarios.
+    /// Differences between their scenarios.
     pub scenario_differences: Vec<Difference>,
-    /// What was asked to hold.
+    /// The conditions of the comparison.
     pub conditions: Vec<ConditionResult>,
-    /// What a reader must know.
+    /// Notes about the comparison.
     pub notes: Vec<String>,
     /// The same as data, in the same order; absent from records of version 1.
     pub remarks: Vec<Remark>,
@@ -113,7 +113,7 @@ pub struct BeforeRun {
     pub exit_code: Option<i32>,
     /// How long it took.
     pub seconds: f64,
-    /// What it said, at most the last few kilobytes.
+    /// Its output, at most the last few kilobytes.
     pub output: String,
 }
 
@@ -125,18 +125,18 @@ pub struct Repeat {
     pub directory: String,
     /// When it began.
     pub started_at: String,
-    /// What it is worth by itself.
+    /// Its own verdict.
     pub verdict: Verdict,
     /// Do its figures count? They do not when the generator or the network was the bottleneck, or
     /// it was aborted.
     pub counts: bool,
-    /// Why its verdict is what it is.
+    /// The cause of its verdict.
     pub reasons: Vec<String>,
     /// The same as data, in the same order; absent from records of version 1.
     pub causes: Vec<Cause>,
     /// Whether it replaced a repeat that does not count.
     pub made_up: bool,
-    /// What was run before it.
+    /// The commands run before it.
     pub before: Option<BeforeRun>,
 }
 
@@ -226,7 +226,7 @@ pub struct Spread {
 pub struct Again {
     /// Their values.
     pub spread: Spread,
-    /// What they differ by from the first side, judged as if they were another one.
+    /// Their differences from the first side, judged as for any other side.
     pub change: Change,
 }
 
@@ -245,12 +245,12 @@ pub struct Change {
     /// What it must exceed to be told from noise: the greatest of the following two, of one
     /// percent and of the figure's resolution.
     pub floor: Option<f64>,
-    /// What 95 % of A/A comparisons drawn from all repeats of the first condition stay below.
+    /// The 95th percentile of A/A differences, drawn from all repeats of the first condition.
     pub floor_drawn: Option<f64>,
     /// An A/A comparison that was made: the first side with its further repeats, or every other of
     /// its own with those between.
     pub floor_seen: Option<f64>,
-    /// What it is worth.
+    /// Its judgement.
     pub verdict: Judgement,
     /// Why, in a few words.
     pub reason: String,
@@ -268,19 +268,19 @@ pub struct Difference {
     pub values: Vec<String>,
 }
 
-/// A condition and what came of it.
+/// A condition and its outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConditionResult {
     /// As it was asked for.
     pub condition: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: ConditionOutcome,
     /// Why.
     pub reasons: Vec<String>,
 }
 
-/// What came of a condition.
+/// The outcome of a condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConditionOutcome {
@@ -316,7 +316,7 @@ impl Judgement {
         }
     }
 
-    /// What several figures come to together.
+    /// The combined result of several figures.
     pub fn together(all: impl IntoIterator<Item = Self>) -> Self {
         let (mut better, mut worse, mut told) = (false, false, false);
         for one in all {

@@ -1,4 +1,4 @@
-//! What followed a timed action, as data: `report` has the words.
+//! Consequences of a timed action, as data: `report` has the words.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The course of a run: its phases, and what happened to its brokers.
+//! The course of a run: its phases, and the kills and restarts of its brokers.
 
 use serde::{Deserialize, Serialize};
 

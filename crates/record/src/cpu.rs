@@ -50,7 +50,7 @@ impl WhoseCpu {
         Some((cpu / cores as f64 * 100.0).round() / 100.0)
     }
 
-    /// Reads what the record has.
+    /// Reads the CPU of a record.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Host, Self::BrokerCores, Self::BrokerProcess]
             .into_iter()

@@ -1,9 +1,9 @@
-//! What a timed action does, as data: `report` has the words.
+//! Effects of timed actions, as data: `report` has the words.
 
 use serde::{Deserialize, Serialize};
 use tacho_scenario::{Action, ActionKind};
 
-/// What a timed action does.
+/// The effect of a timed action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ActionEffect {
@@ -57,7 +57,7 @@ pub enum ActionEffect {
 }
 
 impl ActionEffect {
-    /// What an action of a scenario does.
+    /// The effect of an action in a scenario.
     pub fn of_action(action: &Action) -> Self {
         match action.kind.clone() {
             ActionKind::Disconnect { group, share, cleanly: false } => {

@@ -1,4 +1,4 @@
-//! Where a run took place: what a reader needs to reproduce it or to doubt it.
+//! The environment of a run, for reproducing or questioning it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the figures of a comparison are.
+//! The figures of a comparison.
 
 use serde::{Deserialize, Serialize};
 use tacho_scenario::format;
@@ -14,7 +14,7 @@ pub enum Better {
     Lower,
 }
 
-/// What a figure's values are.
+/// The meaning of a figure's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureUnit {

@@ -1,9 +1,9 @@
-//! What hosts spent: rows on the run's time axis, and their summary per step.
+//! Resource use of hosts: rows on the run's time axis, and their summary per step.
 
 use serde::{Deserialize, Serialize};
 use tacho_monitor::HostRow;
 
-/// A host's row on the time axis of the run: what `resources.csv` is made of.
+/// A host's row on the time axis of the run, the content of `resources.csv`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResourceRow {
     /// End of the row's interval in seconds since the start of the run, as in `timeseries.csv`;
@@ -22,7 +22,7 @@ impl ResourceRow {
     }
 }
 
-/// What one host spent in a measured window.
+/// Resource use of one host in a measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostUse {
     /// Name of the host.
@@ -63,7 +63,7 @@ pub struct MonitorRecord {
     pub rows: u64,
     /// Rows dropped because their queue was full.
     pub dropped: u64,
-    /// How often it could not be asked, or sent what could not be used.
+    /// Number of failed requests and unusable answers.
     pub errors: u64,
     /// The last of these errors.
     pub last_error: Option<String>,

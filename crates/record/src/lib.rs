@@ -1,4 +1,4 @@
-//! The run record: what a run was, what it measured, and what that is worth.
+//! The run record: a run's conditions, figures and verdict.
 //!
 //! `summary.json` is this structure. It is a contract: within one [`SCHEMA_VERSION`] fields are
 //! added, never renamed, removed or given another meaning. Everything else in a run directory

@@ -1,11 +1,11 @@
-//! What a finding is about, as data: `report` has the words.
+//! Observations of findings, as data: `report` has the words.
 
 use serde::{Deserialize, Serialize};
 
 use crate::direction::Direction;
 use crate::verdict::Verdict;
 
-/// What was found, with its figures.
+/// An observation with its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Observation {
@@ -15,11 +15,11 @@ pub enum Observation {
         interface: Option<String>,
         /// Its host.
         host: String,
-        /// What it carried.
+        /// Its traffic.
         bytes_per_s: f64,
         /// Which way.
         direction: Direction,
-        /// Share of what it can carry.
+        /// Share of its capacity.
         percent: f64,
     },
     /// Something on the way is narrower than the interface.
@@ -28,7 +28,7 @@ pub enum Observation {
         interface: Option<String>,
         /// Its host.
         host: String,
-        /// What it sent.
+        /// Its outgoing traffic.
         bytes_per_s: f64,
         /// TCP segments that were repeated.
         retransmits_per_s: f64,

@@ -30,7 +30,7 @@ pub enum PastError {
         path: PathBuf,
         /// The file.
         file: &'static str,
-        /// What is in it.
+        /// Its content.
         what: &'static str,
     },
     /// A kind of run whose report has more than its directory holds.

@@ -24,7 +24,7 @@ pub enum ReadError {
         /// Why.
         source: std::io::Error,
     },
-    /// A file is not what its name says.
+    /// A file does not have the format of its name.
     #[error("{} is damaged or of another version: {source}", path.display())]
     Damaged {
         /// The file.

@@ -1,4 +1,4 @@
-//! What a reader must know before comparing figures, as data: `report` has the words.
+//! Conditions that limit comparisons of figures, as data: `report` has the words.
 
 use serde::{Deserialize, Serialize};
 
@@ -71,14 +71,14 @@ pub enum Remark {
     NotInTurns,
     /// The scenarios of the sides differ.
     ScenariosDiffer {
-        /// In what.
+        /// The differing items.
         names: Vec<String>,
         /// How many more differences there are.
         more: u64,
     },
     /// The environments of the sides differ.
     EnvironmentsDiffer {
-        /// In what.
+        /// The differing items.
         names: Vec<String>,
         /// How many more differences there are.
         more: u64,

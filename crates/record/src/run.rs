@@ -27,7 +27,7 @@ pub struct RunRecord {
     pub schema_version: u32,
     /// Version of the program that wrote it.
     pub tool_version: String,
-    /// What kind of measurement it is.
+    /// The kind of measurement.
     #[serde(default)]
     pub kind: RunKind,
     /// Name of the scenario.
@@ -40,19 +40,19 @@ pub struct RunRecord {
     pub started_at: String,
     /// How long it took from start to end, in seconds.
     pub elapsed_s: f64,
-    /// What it is worth.
+    /// Its judgement.
     pub verdict: Verdict,
     /// Why, a sentence each; empty when the verdict is `ok`.
     pub reasons: Vec<String>,
     /// The same as data, in the same order; absent from records of version 1.
     #[serde(default)]
     pub causes: Vec<Cause>,
-    /// What a reader must know before comparing the figures with others.
+    /// Notes that limit comparisons with other figures.
     pub notes: Vec<String>,
     /// The same as data, in the same order; absent from records of version 1.
     #[serde(default)]
     pub remarks: Vec<Remark>,
-    /// What was loaded; of several brokers the first.
+    /// The broker under test; of several the first.
     pub target: TargetRecord,
     /// All brokers that were loaded.
     #[serde(default)]
@@ -93,7 +93,7 @@ pub struct RunRecord {
     /// Brokers that the run killed and started again.
     #[serde(default)]
     pub restarts: Vec<Restart>,
-    /// What the scenario's timed actions did, in order of time.
+    /// Effects of the scenario's timed actions, in order of time.
     #[serde(default)]
     pub actions: Vec<ActionRecord>,
     /// The figures that the scenario is for.
@@ -113,7 +113,7 @@ pub struct RunRecord {
     /// The result of a search.
     #[serde(default)]
     pub capacity: Option<Capacity>,
-    /// What a reader should know about the figures.
+    /// Findings about the figures.
     #[serde(default)]
     pub findings: Vec<Finding>,
 }

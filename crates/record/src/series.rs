@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::phase::PhaseName;
 
-/// What happened in one interval: a row of `timeseries.csv`.
+/// One interval: a row of `timeseries.csv`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRow {
     /// Start of the interval in seconds since the start of the run.
@@ -127,10 +127,10 @@ pub struct SeriesRow {
     pub reconnects: u64,
 }
 
-/// A part of what happened in one interval, where there are several.
+/// A part of one interval, by group or broker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PartRow {
-    /// What it is a part by.
+    /// The dimension of the division.
     pub by: PartBy,
     /// Its name; that of the default broker is empty.
     pub name: String,
@@ -142,12 +142,12 @@ pub struct PartRow {
     pub received_per_s: f64,
     /// Median of the round trip to it, in microseconds.
     pub rtt_p50_us: Option<u64>,
-    /// What is known of a broker beside its clients.
+    /// Figures of a broker beside those of its clients.
     #[serde(flatten)]
     pub spent: BrokerSpent,
 }
 
-/// What a broker spent in one interval, and how its bridges to other brokers of the run stand.
+/// Resource use of a broker in one interval, and the state of its bridges within the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct BrokerSpent {
     /// CPU of its process, one core = 100.
@@ -185,11 +185,11 @@ pub struct BrokerRow {
     pub length_s: f64,
     /// The phase it belongs to.
     pub phase: PhaseName,
-    /// What happened at the broker.
+    /// Figures of the broker.
     pub part: PartRow,
 }
 
-/// What a run is divided by.
+/// The dimensions by which a run is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartBy {

@@ -14,11 +14,11 @@ use tacho_scenario::threshold::{LatencyKind, Metric, Threshold};
 /// Share of the offered load, in percent, below which a step is not sustained.
 pub const SUSTAINED_PERCENT: f64 = 99.0;
 
-/// What was measured in one window of constant load. Rates are per second of the window;
+/// The figures of one window of constant load. Rates are per second of the window;
 /// utilisation is absent (`null`) where it could not be observed, as with a remote broker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// What this window is worth by itself.
+    /// The verdict of this window.
     pub verdict: Verdict,
     /// Which step this is among others, such as `10,000 msg/s`; empty in a single run.
     #[serde(default)]
@@ -137,7 +137,7 @@ pub struct Step {
     pub received_min: Option<u64>,
     /// Deliveries to the receiver that got most.
     pub received_max: Option<u64>,
-    /// The CPU that objectives are about, in percent of what the broker may use: 1 - idle - steal
+    /// The CPU for objectives, in percent of the broker's share: 1 - idle - steal
     /// of its host when it has one of its own, else of its processes in percent of the cores that
     /// they may use.
     #[serde(default)]
@@ -189,7 +189,7 @@ pub struct Step {
     pub generator_cpu_percent: f64,
     /// The busiest generator thread, in percent of its time.
     pub generator_thread_busy_max_percent: f64,
-    /// What the watched hosts spent.
+    /// Resource use of the watched hosts.
     #[serde(default)]
     pub hosts: Vec<HostUse>,
     /// The health checks of the generator.
@@ -214,24 +214,24 @@ pub struct StepGroup {
     pub received: u64,
     /// Of these, deliveries that did not come, and whose loss the scenario does not declare.
     pub lost: u64,
-    /// Losses that follow from what the scenario did to its clients.
+    /// Losses caused by the scenario's actions on its clients.
     pub declared_lost: u64,
     /// Did an action happen to it?
     pub concerned: bool,
-    /// End-to-end latency of what its clients received.
+    /// End-to-end latency of the messages its clients received.
     pub latency_us: LatencyStats,
 }
 
 /// A health check of the generator; a step that fails one says nothing about the broker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// What is checked.
+    /// The checked figure.
     pub name: String,
     /// Unit of the figure and its limit: `percent` or `microseconds`.
     pub unit: String,
     /// The figure.
     pub value: f64,
-    /// What it must stay below.
+    /// Its upper limit.
     pub limit: f64,
     /// Does it?
     pub passed: bool,
@@ -276,7 +276,7 @@ pub struct ViolationCounts {
     pub corrupted: u64,
 }
 
-/// A threshold and what came of it.
+/// A threshold and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdResult {
     /// The condition, such as `e2e_p99<10ms`.

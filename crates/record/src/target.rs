@@ -1,8 +1,8 @@
-//! What was loaded, and where things ran.
+//! The brokers under test, and the placement of programs.
 
 use serde::{Deserialize, Serialize};
 
-/// What was loaded.
+/// A broker under test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetRecord {
     /// Its name in the scenario; empty for the only or default one.

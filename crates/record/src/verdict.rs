@@ -1,8 +1,8 @@
-//! What a run is worth.
+//! Verdicts of runs.
 
 use serde::{Deserialize, Serialize};
 
-/// What a run is worth.
+/// The verdict of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use tacho_scenario::format;
 
-/// What values are, which decides how they are written.
+/// The quantity of an axis, which determines the format of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -45,7 +45,7 @@ pub enum Scale {
         /// The greatest value.
         to: f64,
     },
-    /// Quantiles by their nines, up to so many.
+    /// Quantiles by their nines, up to this number.
     Nines {
         /// The greatest number of nines.
         nines: f64,

@@ -16,7 +16,7 @@ pub(super) struct BrokerPanels {
 
 type PartPick = fn(&PartRow) -> Option<f64>;
 
-/// What charts of a broker have in common.
+/// Common parts of a broker's charts.
 struct Of<'a> {
     lang: Lang,
     own: Vec<&'a BrokerRow>,

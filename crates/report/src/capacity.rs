@@ -26,7 +26,7 @@ pub(super) fn sentence(lang: Lang, capacity: &Capacity) -> String {
     }
 }
 
-/// What was tried, one after the other.
+/// The trials in order.
 pub(super) fn chart(lang: Lang, capacity: &Capacity) -> Chart {
     let of = |name: &str, colour, marker, outcome| {
         let trials = capacity.trials.iter().enumerate();

@@ -1,4 +1,4 @@
-//! What a chart is, before it becomes SVG for paper or data for the script.
+//! A chart before it becomes static SVG or data for the script.
 
 use super::axis::{Scale, Unit};
 use super::lang::Lang;
@@ -9,7 +9,7 @@ pub const POINTS_MAX: usize = 1200;
 /// One axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it counts, with its unit.
+    /// Its quantity, with the unit.
     pub title: String,
     /// How values map to positions.
     pub scale: Scale,
@@ -27,13 +27,13 @@ pub enum Style {
     Under,
     /// Dashed.
     Dashed,
-    /// Dashed and grey: what was asked for.
+    /// Dashed and grey: the offered value.
     Reference,
     /// Markers alone.
     None,
 }
 
-/// What marks each point of a line.
+/// The marker of a line's points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Marker {
     /// Nothing.
@@ -58,7 +58,7 @@ pub struct Line {
     pub colour: usize,
     /// How it is drawn.
     pub style: Style,
-    /// What marks its points.
+    /// The marker of its points.
     pub marker: Marker,
     /// Published figures, which are shown on request.
     pub published: bool,
@@ -257,13 +257,13 @@ pub fn least(lines: &[Line]) -> f64 {
     lines.iter().flat_map(Line::values).fold(f64::INFINITY, f64::min)
 }
 
-/// An axis from zero to just above what the lines reach.
+/// An axis from zero to just above the maximum of the lines.
 pub fn from_zero(title: &str, unit: Unit, lines: &[Line]) -> Axis {
     let scale = Scale::from_zero(greatest(lines) * 1.02, unit);
     Axis { title: title.to_owned(), scale, unit }
 }
 
-/// A logarithmic axis around what the lines reach.
+/// A logarithmic axis around the range of the lines.
 pub fn logarithmic(lang: Lang, title: &str, unit: Unit, lines: &[Line]) -> Axis {
     let scale = Scale::log(least(lines), greatest(lines));
     Axis { title: lang.logarithmic(title), scale, unit }

@@ -7,7 +7,7 @@ use super::axis::{Scale, Unit};
 use super::chart::{Axis, Chart, Line, Marker};
 use super::svg::classes;
 
-/// What the script gets: charts in the order of their figures, with shared positions.
+/// The data for the script: charts in the order of their figures, with shared positions.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Data {
     /// Positions on x axes; lines name them by number, since most lines of a run share theirs.

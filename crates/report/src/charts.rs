@@ -93,7 +93,7 @@ pub(super) fn quantile_chart(lang: Lang, title: &str, lines: Vec<Line>) -> Chart
     Chart::new(title, x, y, lines)
 }
 
-/// Latency beside what the network takes.
+/// Latency beside the network's round trip.
 pub(super) fn round_trips(lang: Lang, rows: &[SeriesRow]) -> Option<Chart> {
     rows.iter().any(|row| row.rtt_p50_us.is_some()).then(|| {
         let mut chart = log_over_time(
@@ -114,7 +114,7 @@ pub(super) fn round_trips(lang: Lang, rows: &[SeriesRow]) -> Option<Chart> {
     })
 }
 
-/// What broker and generator spent; of several brokers each.
+/// Resource use of generator and of each broker.
 pub(super) fn cpu(lang: Lang, rows: &[SeriesRow], several: &[BrokerRow]) -> Chart {
     let mut lines = match several {
         [] => vec![

@@ -219,7 +219,7 @@ fn percentiles(page: &mut Page, comparison: &Comparison, curves: &[SideCurve]) {
     page.charts(vec![Chart { wide: true, ..chart }]);
 }
 
-/// What a figure is on an axis.
+/// The axis quantity of a figure.
 const fn axis_unit(unit: FigureUnit) -> Unit {
     match unit {
         FigureUnit::MessagesPerS | FigureUnit::PerSecond => Unit::Rate,

@@ -108,7 +108,7 @@ fn counting_words(repeats: &[Repeat]) -> String {
     }
 }
 
-/// What came of a condition, and why.
+/// The outcome of a condition, with its reason.
 fn condition_sentence(result: &ConditionResult) -> String {
     let why = result.reasons.join("; ");
     let why = if why.is_empty() { why } else { format!(": {why}") };

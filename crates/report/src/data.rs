@@ -1,4 +1,4 @@
-//! What a report shows.
+//! The data of a report.
 
 use tacho_record::{
     BrokerRow, Environment, ResourceRow, RunData, RunRecord, SeriesRow, StepCurves,
@@ -6,7 +6,7 @@ use tacho_record::{
 
 use crate::lang::Lang;
 
-/// What a report shows.
+/// The data of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportData<'a> {
     /// The record.

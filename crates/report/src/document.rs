@@ -14,7 +14,7 @@ pub const UPLOT: &str = include_str!("../../../web/dist/uplot.js");
 /// A label, in the language of the page.
 type Label = fn(Lang) -> &'static str;
 
-/// Files that a run directory may have, with what they are for.
+/// Files of a run directory, with their purpose.
 const KNOWN_FILES: [(&str, Label); 17] = [
     ("comparison.json", Lang::comparison_json),
     ("summary.json", Lang::summary_json),

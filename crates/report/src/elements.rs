@@ -54,7 +54,7 @@ pub(super) fn tiles(out: &mut String, tiles: &[(String, String)]) {
     out.push_str("</div>\n");
 }
 
-/// Findings, the gravest first, and what a reader must know.
+/// Findings, the most severe first, and notes.
 pub(super) fn remarks(lang: Lang, out: &mut String, record: &RunRecord) {
     let mut findings: Vec<_> = record.findings.iter().collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

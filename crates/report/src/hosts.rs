@@ -11,7 +11,7 @@ use tacho_record::{ResourceRow, SeriesRow};
 /// The panels of one host.
 #[derive(Debug)]
 pub(super) struct HostPanels {
-    /// Which host, what it stands for, who told.
+    /// Host, role and source of the figures.
     pub(super) title: String,
     pub(super) charts: Vec<Chart>,
 }

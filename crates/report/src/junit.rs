@@ -117,7 +117,7 @@ fn status_of(verdict: Verdict, reasons: &[String]) -> TestCaseStatus {
     failed(kind, verdict.name(), &reasons.join("\n"))
 }
 
-/// What did not succeed, in a word and in sentences.
+/// The failure, in a word and in sentences.
 pub(crate) fn failed(kind: NonSuccessKind, name: &str, words: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
     status.set_type(name);

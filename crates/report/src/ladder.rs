@@ -1,4 +1,4 @@
-//! Latency and CPU against what was stepped: the two graphs of a ladder, one pair per figure.
+//! Latency and CPU against the stepped variable: the two graphs of a ladder, one pair per figure.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use tacho_scenario::published::{self, GuidePoint};
 pub(super) struct Figure {
     pub(super) title: String,
     pub(super) charts: Vec<Chart>,
-    /// What is published about these series, with its hardware; empty without.
+    /// Published results for these series, with their hardware; empty without.
     pub(super) published: String,
 }
 
@@ -26,7 +26,7 @@ struct Drawn<'a> {
     published: Vec<&'static GuidePoint>,
 }
 
-/// What the x axis of a figure is.
+/// The x axis of a figure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Against {
     /// Messages in and out per second.
@@ -93,7 +93,7 @@ fn figure(lang: Lang, record: &RunRecord, name: &str, members: &[&Series]) -> Fi
     }
 }
 
-/// Rates are drawn against what was achieved in and out, everything else against its value.
+/// Rates are drawn against the achieved rate in and out, other variables against their value.
 fn against(drawn: &[Drawn<'_>]) -> Against {
     let rate = |series: &Series| {
         series.unit == "msg/s"
@@ -167,7 +167,7 @@ impl Drawn<'_> {
         lines
     }
 
-    /// What is published about the series.
+    /// Published results for the series.
     fn published(
         &self,
         name: &str,
@@ -302,7 +302,7 @@ fn cpu(
     Chart { wide: true, marks, ..chart }
 }
 
-/// What comes before `avg` and `p99` in the legend.
+/// The prefix of `avg` and `p99` in the legend.
 fn label(drawn: &[Drawn<'_>], each: &Drawn<'_>) -> String {
     if drawn.len() > 1 { format!("{} ", each.series.label) } else { String::new() }
 }

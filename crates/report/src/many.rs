@@ -219,7 +219,7 @@ fn percentiles(page: &mut Page, data: &ReportData<'_>) {
     }
 }
 
-/// What does not count, and what was not run.
+/// Excluded figures and skipped runs.
 fn left_out(page: &mut Page, record: &RunRecord) {
     let lang = page.lang;
     let invalid: Vec<&Step> = record.steps.iter().filter(|step| is_invalid(step)).collect();

@@ -16,7 +16,7 @@ pub(super) struct Page {
     pub(super) out: String,
     data: Data,
     contents: Vec<(String, String)>,
-    /// What happened when, for charts over time.
+    /// Events for charts over time.
     pub(super) marks: Vec<Band>,
 }
 

@@ -59,7 +59,7 @@ fn response_times(lang: Lang, rows: &[SeriesRow]) -> Chart {
     chart
 }
 
-/// Response times of what succeeded and what failed, a chart per kind of request.
+/// Response times of successes and failures, a chart per kind of request.
 fn per_request(lang: Lang, rows: &[SeriesRow]) -> Vec<Chart> {
     let of = |title: &str, lines: Vec<Line>| log_over_time(lang, rows, title, present(lines));
     vec![

@@ -1,4 +1,4 @@
-//! What a reader needs to repeat a run: its command, its scenario, its machine.
+//! Information for repeating a run: its command, scenario and machine.
 
 use std::fmt::Write as _;
 
@@ -75,7 +75,7 @@ fn scenario(lang: Lang, record: &RunRecord) -> Vec<(String, String)> {
     run
 }
 
-/// A monitor and what came of it.
+/// A monitor and its result.
 fn watched(lang: Lang, monitor: &MonitorRecord) -> (String, String) {
     let of = monitor.target.as_ref().map_or_else(String::new, |name| lang.named(name));
     let clock = monitor.clock_error_us_max.map_or_else(

@@ -51,7 +51,7 @@ pub fn summary_text(record: &RunRecord) -> String {
     out
 }
 
-/// What happened, and what followed.
+/// Events and their consequences.
 fn actions_text(out: &mut String, record: &RunRecord) {
     let _ = writeln!(out, "\nACTIONS");
     for action in record.actions.iter().take(ACTIONS_SHOWN) {

@@ -1,4 +1,4 @@
-//! What a run says, in sentences.
+//! The results of a run, in sentences.
 
 use super::capacity;
 use super::ladder::{is_invalid, short_rate};

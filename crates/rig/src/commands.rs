@@ -24,7 +24,7 @@ pub struct TimedCommand {
     pub number: usize,
     /// When, after [`CommandRunner::begin`].
     pub after: Duration,
-    /// What the shell executes.
+    /// The shell command.
     pub text: String,
     /// How long it may take.
     pub timeout: Duration,

@@ -1,4 +1,4 @@
-//! What can go wrong with programs under test.
+//! Errors of programs under test.
 
 use std::fmt;
 use std::io;
@@ -54,7 +54,7 @@ pub enum RigError {
         command: String,
         /// How it ended.
         status: ExitStatus,
-        /// What it printed last.
+        /// Its last output.
         output: LastOutput,
     },
     /// It accepted connections and ended later.
@@ -64,7 +64,7 @@ pub enum RigError {
         command: String,
         /// How it ended.
         status: ExitStatus,
-        /// What it printed last.
+        /// Its last output.
         output: LastOutput,
     },
     /// It does not accept connections in time.
@@ -79,7 +79,7 @@ pub enum RigError {
         address: SocketAddr,
         /// How long it was waited for.
         seconds: u64,
-        /// What it printed last.
+        /// Its last output.
         output: LastOutput,
     },
     /// A bridge between brokers does not come up in time.
@@ -89,7 +89,7 @@ pub enum RigError {
         broker: String,
         /// How long it was waited for.
         seconds: u64,
-        /// What the broker says about it.
+        /// The broker's message about it.
         problem: String,
     },
     /// A broker's question about its bridges is not answered.

@@ -1,4 +1,4 @@
-//! Timed actions: what happens to clients, brokers and the machine while a run is measured.
+//! Timed actions on clients, brokers and the machine in the measured phase.
 
 use std::time::Duration;
 

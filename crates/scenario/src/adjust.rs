@@ -8,7 +8,7 @@ use super::quantity::TimeSpan;
 /// The shortest phase in which anything can be measured.
 pub(crate) const MEASURE_MIN: Duration = Duration::from_millis(100);
 
-/// What is changed in every scenario of a run: `--scale`, `--scale-clients`, `--hold` and the like.
+/// Changes to every scenario of a run: `--scale`, `--scale-clients`, `--hold` and others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adjustment {
     /// Multiplies every publish rate.
@@ -67,7 +67,7 @@ impl Adjustment {
         }
     }
 
-    /// A number of clients or machines, scaled; what is there stays there.
+    /// A number of clients or machines, scaled; never below 1 if it was above 0.
     pub(crate) fn count(&self, count: u64) -> u64 {
         if count == 0 || self.scale_clients == 1.0 {
             return count;

@@ -1,4 +1,4 @@
-//! Scenarios whose name says everything: `1.2k_1.2k_qos2_p32_100mps`, as the BifroMQ report has
+//! Scenarios defined by their name: `1.2k_1.2k_qos2_p32_100mps`, as the BifroMQ report has
 //! them.
 
 use super::error::SourceText;

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 /// Address of a broker, such as `mqtts://broker.example:8883` or `ws://broker.example/mqtt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerUrl {
-    /// What carries the packets.
+    /// The transport.
     pub scheme: Scheme,
     /// Host name or address.
     pub host: String,
@@ -15,7 +15,7 @@ pub struct BrokerUrl {
     pub path: Option<String>,
 }
 
-/// What carries MQTT packets to a broker.
+/// The transport of MQTT packets to a broker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheme {
     /// TCP.
@@ -30,7 +30,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// As it stands before the `://`.
+    /// The text before the `://`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mqtt => "mqtt",

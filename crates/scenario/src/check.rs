@@ -145,7 +145,7 @@ impl Checker<'_> {
         Err(self.unknown_name(name, ("broker", "targets"), known))
     }
 
-    /// That `what`, each of which is a table below `tables`, has none of this name.
+    /// The error that no `what`, a table in `tables`, has this name.
     fn unknown_name<'k>(
         &self,
         name: &Spanned<String>,
@@ -182,7 +182,7 @@ impl Checker<'_> {
         Ok(Bridge { from, to, filter: filter.clone(), strip, prefix, connections })
     }
 
-    /// A broker; a named one takes what it does not say from the default one.
+    /// A broker; a named one inherits unset keys from the default one.
     fn target(&self, raw: &RawTarget, default: Option<&Target>) -> Checked<Target> {
         let broker = raw.broker.as_ref().map(|broker| {
             BrokerUrl::parse(broker.get_ref()).map_err(|title| self.error(broker.span(), title))
@@ -301,7 +301,7 @@ impl Checker<'_> {
         })
     }
 
-    /// How long the slowest publisher takes for so many messages.
+    /// The time that the slowest publisher needs for this number of messages.
     fn time_for(
         &self,
         messages: &Spanned<Whole>,

@@ -12,7 +12,7 @@ use super::rows::Rows;
 pub struct DataFile {
     /// Where it is.
     pub path: PathBuf,
-    /// What is in it.
+    /// Its content.
     pub bytes: Arc<[u8]>,
 }
 
@@ -86,7 +86,7 @@ impl Table {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// A cell that is there and not empty.
+    /// A cell that exists and is not empty.
     pub fn cell(&self, row: u64, column: &str) -> Option<&str> {
         let row = self.rows.get(usize::try_from(row).ok()?)?;
         let cell = row.get(self.column(column)?)?;

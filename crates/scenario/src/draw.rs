@@ -1,6 +1,6 @@
 //! Random pieces of a client's strings: `{{hex 18 pub}}`.
 //!
-//! What is drawn follows from the last word and the client's number alone: a scenario gives the
+//! A drawn value depends only on the last word and the client's number: a scenario gives the
 //! same strings each time, and two draws differ by their words.
 
 use std::fmt;
@@ -27,7 +27,7 @@ enum DrawKind {
 }
 
 impl Draw {
-    /// Reads what stands between the braces; `None` when it does not begin like a draw.
+    /// Parses the text between the braces; `None` if it does not start like a draw.
     ///
     /// # Errors
     /// A sentence, when it begins like one and is none.
@@ -61,7 +61,7 @@ impl Draw {
         Some(kind.map(|kind| Self { kind, word }))
     }
 
-    /// What is drawn for a client, by its number in the group.
+    /// The value drawn for a client, by its number in the group.
     pub(crate) fn drawn(&self, client: u64) -> String {
         let mut random = fastrand::Rng::with_seed(seed(&self.word, client));
         match &self.kind {

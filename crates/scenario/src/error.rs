@@ -1,4 +1,4 @@
-//! What is wrong with a scenario: a sentence, and the place it is about.
+//! Errors of a scenario: a sentence and its place in the file.
 
 use std::fmt;
 use std::ops::Range;
@@ -50,7 +50,7 @@ impl SourceText {
     }
 }
 
-/// A scenario that cannot be run: what is wrong, where, and what to do.
+/// The error of a scenario that cannot run: the fault, its place, and the remedy.
 ///
 /// `Display` gives one line (`file:line:column: sentence`); [`ScenarioError::render`] shows the
 /// place in the text.
@@ -87,7 +87,7 @@ impl ScenarioError {
         self
     }
 
-    /// The same error with one more sentence on what to do.
+    /// The same error with a further remedy.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
@@ -99,7 +99,7 @@ impl ScenarioError {
         self
     }
 
-    /// What this machine lacks, when that is all that is wrong: elsewhere the scenario could run.
+    /// The missing resources, if they are the only fault: the scenario could run elsewhere.
     pub fn shortage(&self) -> Option<&Shortage> {
         self.shortage.as_deref()
     }

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-/// Figures that stand on top of the results.
+/// Figures at the top of the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadlineKind {
     /// How soon disconnected clients are connected again.
     Recovery,
-    /// How soon a second connection is served, and whether the first one is told.
+    /// Time until a second connection is served, and whether the first one gets the reason.
     Takeover,
     /// Connections per second, and the latency of the clients that stay.
     Churn,
@@ -26,7 +26,7 @@ pub enum HeadlineKind {
     Drift,
     /// The slowest group of clients.
     Groups,
-    /// How soon a broker that was killed serves again, and bridges have delivered what waited.
+    /// Time until a killed broker serves again and bridges have delivered their backlog.
     Restart,
 }
 

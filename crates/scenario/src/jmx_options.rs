@@ -1,11 +1,11 @@
 //! How a JMeter plan is read, as command lines choose it.
 
-/// What the command line says about how a plan is to be understood.
+/// Command-line options for the translation of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JmxOptions {
     /// How constant throughput timers pace.
     pub pacing: Pacing,
-    /// What messages look like on the wire.
+    /// The form of messages on the wire.
     pub payload: PayloadStyle,
     /// Skip unsupported elements.
     pub ignore_unknown: bool,
@@ -27,7 +27,7 @@ pub enum Pacing {
     Jmeter,
 }
 
-/// What messages look like on the wire.
+/// The form of messages on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PayloadStyle {
     /// As many bytes as the plan says, Tacho's header included.

@@ -34,7 +34,7 @@ pub struct Offline {
     pub queues_qos0: bool,
 }
 
-/// What a client does when its connection ends unexpectedly.
+/// The behaviour of a client after an unexpected end of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Reconnect {
     /// In a row, before the client is given up.

@@ -1,4 +1,4 @@
-//! What the machine that generates the load allows.
+//! Limits of the machine that generates the load.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ pub const DESCRIPTORS_RESERVED: u64 = 64;
 /// Largest payload: MQTT packets end at 256 MiB, topic and properties included.
 pub const PAYLOAD_BYTES_MAX: u64 = 268_000_000;
 
-/// What the machine that generates the load allows.
+/// Limits of the machine that generates the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Open files per process: the hard limit, since the soft one can be raised to it.
@@ -61,7 +61,7 @@ fn available_memory() -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-/// What a scenario needs and this machine does not have. The sentence begins with "needs".
+/// A resource that a scenario needs and this machine lacks. The sentence begins with "needs".
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Shortage {
@@ -106,14 +106,14 @@ pub enum Shortage {
         available: u64,
         /// Sent and received.
         messages_per_s: f64,
-        /// What one core is expected to sustain.
+        /// The expected rate of one core.
         per_core: u64,
     },
     /// The messages go from one broker to another, and only some of the brokers are named: those
     /// that the run starts cannot be known to the others.
     #[error("needs brokers that are bridged to each other: {}", arguments.join(" "))]
     Bridge {
-        /// What to write on the command line.
+        /// The arguments to give.
         arguments: Vec<String>,
     },
 }

@@ -1,4 +1,4 @@
-//! What a scenario needs of the machine that generates its load.
+//! Resources that a scenario needs on the machine that generates its load.
 
 use crate::limits::{Limits, Shortage};
 
@@ -13,7 +13,7 @@ pub const MESSAGES_PER_CORE_QOS0: u64 = 300_000;
 /// Memory of a client that does nothing, at either end of its connection.
 const BYTES_PER_CLIENT: u64 = 4096;
 
-/// What a scenario needs, and what it offers.
+/// The needs and the offered load of a scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Needs {
     /// Clients, each with a connection of its own.
@@ -22,7 +22,7 @@ pub struct Needs {
     pub descriptors: u64,
     /// Subscriptions.
     pub subscriptions: u64,
-    /// Pairs of a stream and someone who must receive all of it.
+    /// Pairs of a stream and a receiver of all its messages.
     pub routes: u64,
     /// Messages to the brokers per second.
     pub in_per_s: f64,

@@ -1,4 +1,4 @@
-//! The published results whose workloads Tacho reproduces, as data to stand beside ours.
+//! The published results whose workloads Tacho reproduces, as data for comparison.
 //!
 //! Two reports: a guide that measured EMQX 5.1.6 with the service XMeter ([`guide`]) and the report
 //! of BifroMQ ([`bifromq`]). Both name their hardware ([`Source`]): a report that shows one of
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// Who published figures, and what they were measured on.
+/// The source of published figures and their test environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     /// Short name for legends.
@@ -63,7 +63,7 @@ pub struct GuidePoint {
     source: Origin,
 }
 
-/// Where a point stands in the guide.
+/// The position of a point in the guide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Origin {

@@ -8,7 +8,7 @@ use super::schema::keys::{Key, KeyKind, SCENARIO};
 use super::suite::{SUITES, Suite};
 use super::{BENCHMARK_GRAMMAR, SourceText};
 
-/// Defaults that are told in words. A description ends with its default behind a semicolon.
+/// Defaults in words. A description ends with its default behind a semicolon.
 const WORDED: [&str; 10] = [
     "all at once",
     "all share them",
@@ -108,7 +108,7 @@ fn table(out: &mut String, path: &str, title: &str, about: &str, keys: &[Key]) {
     }
 }
 
-/// Splits a description into what it says and its default.
+/// Splits a description into its text and its default.
 fn split_default(about: &str) -> (String, Option<&str>) {
     let Some((front, last)) = about.rsplit_once("; ") else { return (about.to_owned(), None) };
     let (default, behind) =
@@ -175,7 +175,7 @@ fn example(path: &str) -> Option<String> {
     found.or_else(written)
 }
 
-/// Is `line` the head of the table at `path`, whatever `NAME` is?
+/// Whether `line` is the head of the table at `path`, with any `NAME`.
 fn is_header(line: &str, path: &str) -> bool {
     let header = line.trim_start_matches('[').trim_end_matches(']');
     let parts = || header.split('.').zip(path.split('.'));

@@ -10,7 +10,7 @@ pub struct Rows {
     /// Names of the columns; empty where the first line of the file has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
-    /// What stands between two cells.
+    /// The separator of two cells.
     #[serde(serialize_with = "as_text")]
     pub delimiter: u8,
     /// Lines in front that are no rows, where `columns` has the names.

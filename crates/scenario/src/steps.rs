@@ -104,7 +104,7 @@ pub fn shown(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// What the values of a variable count, by the names that built-in scenarios use.
+/// The unit of a variable's values, by the names in built-in scenarios.
 pub fn unit_of(variable: &str) -> &'static str {
     match variable {
         "target_throughput" => "msg/s in",

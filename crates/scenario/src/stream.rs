@@ -1,4 +1,4 @@
-//! What clients publish: when, and what.
+//! Publications: schedule and content.
 
 use serde::Serialize;
 
@@ -79,7 +79,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// Messages per second of each of so many clients; `None` without a steady rate.
+    /// Messages per second of each of this number of clients; `None` without a steady rate.
     pub fn per_client(&self, clients: u32) -> Option<f64> {
         match self {
             Self::Open { rate, .. }
@@ -153,7 +153,7 @@ pub struct RateFrom {
     pub rate: PerSecond,
 }
 
-/// What a message consists of. All but the first three carry the data of the verification as
+/// The content of a message. All but the first three carry the data of the verification as
 /// printable text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]

@@ -31,7 +31,7 @@ pub struct SuiteSeries {
     pub figure: String,
     /// A built-in scenario, or a name of the grammar.
     pub scenario: String,
-    /// The variable that is stepped; `None` for a row that stands by itself.
+    /// The stepped variable; `None` for a single row.
     pub variable: Option<String>,
     /// Its runs, in order.
     pub points: Vec<SuitePoint>,

@@ -79,7 +79,7 @@ impl Counter {
     }
 }
 
-/// What is done to the client's number.
+/// An operation on the client's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Itself,
@@ -89,7 +89,7 @@ pub(crate) enum Operation {
     DividedPlus(NonZeroU64, NonZeroU64),
 }
 
-/// What stands between `{{` and `}}`.
+/// An expression between `{{` and `}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expression<'a> {
     /// A name: a variable, `i`, `client` or `machine`.
@@ -101,7 +101,7 @@ pub(crate) enum Expression<'a> {
     Draw(Draw),
 }
 
-/// A piece of a string: text, or what stands between braces.
+/// A piece of a string: text, or an expression in braces.
 pub(crate) enum Piece<'a> {
     Text(&'a str),
     Braces(Expression<'a>),

@@ -18,7 +18,7 @@ pub struct Threshold {
     pub metric: Metric,
     /// How it compares.
     pub comparison: Comparison,
-    /// With what, in the figure's own unit (microseconds for latencies).
+    /// The limit, in the figure's own unit (microseconds for latencies).
     pub limit: f64,
 }
 
@@ -43,7 +43,7 @@ pub enum Metric {
     Achieved,
     /// Messages in and out per second.
     Tps,
-    /// CPU of what the broker may use in percent of it: its host, or its cores.
+    /// CPU in percent of the broker's share: its host, or its cores.
     Cpu,
     /// Memory in use on the broker's host in percent.
     Memory,

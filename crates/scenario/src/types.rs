@@ -17,7 +17,7 @@ use super::template::{ClientPlace, Template};
 use super::vars::VarValue;
 use crate::threshold::Thresholds;
 
-/// What to run, checked and with all variables replaced.
+/// A scenario, checked and with all variables replaced.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scenario {
     /// Short name; part of the run directory's name.
@@ -46,14 +46,14 @@ pub struct Scenario {
     pub load: LoadOptions,
     /// How long the phases are.
     pub phases: Phases,
-    /// What must hold for the run to pass.
+    /// Conditions for the run to pass.
     pub thresholds: Thresholds,
-    /// What happens while the run is measured.
+    /// Timed actions in the measured phase.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
     /// Groups of clients by name.
     pub groups: BTreeMap<String, Group>,
-    /// What a reader of its results should know about where it came from. A file has none.
+    /// Notes about its origin for readers of its results; none for a file.
     #[serde(skip)]
     pub notes: Vec<String>,
 }
@@ -122,7 +122,7 @@ pub enum ProtocolVersion {
 }
 
 /// Messages that one broker under test passes on to another one, by its own configuration: so much
-/// must be known to say who has to receive what.
+/// must be known to derive the expected receivers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bridge {
     /// The broker that passes them on: a name of `[targets]`.
@@ -131,10 +131,10 @@ pub struct Bridge {
     pub to: String,
     /// Which topics.
     pub filter: String,
-    /// What is cut off in front of the topic.
+    /// Prefix to remove from the topic.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub strip: String,
-    /// What is then put in front of it.
+    /// Prefix to add afterwards.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub prefix: String,
     /// Connections between the two, where they are Tacho's own and the run starts them.
@@ -161,7 +161,7 @@ pub enum Timing {
     Sleep,
     /// Never sleep; takes a core per thread.
     Spin,
-    /// Serve together what comes within half a millisecond.
+    /// Handle events in batches of half a millisecond.
     Batch,
 }
 
@@ -223,13 +223,13 @@ pub struct Group {
     /// They answer requests.
     #[serde(skip_serializing_if = "is_false")]
     pub answers: bool,
-    /// What follows an unexpected end of a connection.
+    /// Reconnection after an unexpected end of a connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconnect: Option<Reconnect>,
-    /// What each of them publishes.
+    /// Publications of each client.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub publish: Vec<Publish>,
-    /// What each of them subscribes to.
+    /// Subscriptions of each client.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub subscribe: Vec<Subscribe>,
 }
@@ -264,7 +264,7 @@ pub struct Subscribe {
     pub filter: Template,
     /// Maximum QoS asked for.
     pub qos: u8,
-    /// Do not send back what the client itself published (5.0).
+    /// Do not send the client's own messages back (5.0).
     #[serde(skip_serializing_if = "is_false")]
     pub no_local: bool,
     /// Which retained messages the broker sends (5.0): 0 all, 1 those of new subscriptions, 2 none.

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::{ScenarioError, SourceText, closest};
 use super::template::{Expression, Piece, pieces};
 
-/// Names that stand for something per client and therefore cannot be variables.
+/// Reserved names with a value per client, which cannot be variables.
 const RESERVED: [&str; 3] = ["i", "client", "machine"];
 
 /// The value of a variable.
@@ -142,7 +142,7 @@ impl Variables {
         Ok(())
     }
 
-    /// Adds what the reader may have meant, and the list of what there is.
+    /// Adds the most similar name and the list of known names.
     fn suggest(&self, error: ScenarioError, name: &str) -> ScenarioError {
         let names = || self.values.keys().map(String::as_str);
         let error = match closest(name, names()) {
@@ -308,7 +308,7 @@ impl<'v> Substitution<'v> {
         }
     }
 
-    /// A sentence about the variables whose values stand at `start`, if any do.
+    /// A sentence about the variables whose values appear at `start`, if any.
     pub(crate) fn explain(&self, start: usize) -> Option<String> {
         let used = self.used_at.get(&start).filter(|used| !used.is_empty())?;
         let words = used.iter().map(|name| {

@@ -1,4 +1,4 @@
-//! `tacho calibrate`: what the generator can do on this machine.
+//! `tacho calibrate`: limits of the generator on this machine.
 
 use std::path::PathBuf;
 

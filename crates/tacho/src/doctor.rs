@@ -1,4 +1,4 @@
-//! `tacho doctor`: what the system's settings allow.
+//! `tacho doctor`: limits set by the system.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What estimates of a scenario's cost rest on: the calibration of this machine, if there is one.
+//! The basis of cost estimates: the calibration of this machine, if there is one.
 
 use tacho_lab::calibration::{Calibration, load, path};
 use tacho_lab::needs::Costs;

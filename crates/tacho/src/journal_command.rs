@@ -24,7 +24,7 @@ pub(crate) struct JournalArguments {
 
 #[derive(Subcommand, Debug)]
 enum JournalCommand {
-    /// Show what it contains: sessions, messages, retained messages, segments, disk use.
+    /// Show its contents: sessions, messages, retained messages, segments, disk use.
     Inspect {
         /// The data directory.
         directory: PathBuf,

@@ -1,6 +1,6 @@
 //! Tacho: load-tests MQTT brokers, and includes a fast one.
 //!
-//! Arguments in, exit code out. What the commands do is in the library crates.
+//! Arguments in, exit code out. The library crates implement the commands.
 
 // Before the others: its macros replace those of the standard library.
 #[macro_use]

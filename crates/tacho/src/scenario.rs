@@ -127,7 +127,10 @@ fn list() -> Result<(), Failure> {
 fn show(name: &str, json: bool) -> Result<(), Failure> {
     let Some(suite) = Suite::find(name) else {
         if json {
-            let why = format!("--json applies to suites only ({}), and '{name}' is not a suite", SUITES.join(", "));
+            let why = format!(
+                "--json applies to suites only ({}), and '{name}' is not a suite",
+                SUITES.join(", ")
+            );
             return Err(Failure::new(exit::INVALID_CONFIG, why));
         }
         let mut source = SourceText::load(name).map_err(|error| failure(&error))?;
@@ -154,7 +157,7 @@ fn show(name: &str, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A suite for scripts: beside each run what it needs, offers, and lacks here.
+/// A suite as JSON: each run with its needs, its load, and the resources missing here.
 fn suite_runs(suite: &Suite) -> Result<serde_json::Value, Failure> {
     let limits = Limits::of_this_process();
     let mut value = serde_json::json!(suite);
@@ -179,7 +182,7 @@ fn suite_runs(suite: &Suite) -> Result<serde_json::Value, Failure> {
     Ok(value)
 }
 
-/// What a scenario needs, line by line.
+/// The needs of a scenario, line by line.
 fn needs(scenario: &Scenario) -> Result<String, Failure> {
     let calibration = estimates::of_this_machine();
     let needs = tacho_lab::needs::estimate(scenario, estimates::costs(calibration.as_ref()));

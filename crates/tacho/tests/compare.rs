@@ -245,7 +245,7 @@ fn single_runs_are_compared_without_a_verdict() {
     let table = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{table}");
     assert!(table.contains("+100.0 %") && table.contains("needs at least 5"), "{table}");
-    assert!(table.contains("The runs were not made in turns"), "{table}");
+    assert!(table.contains("The runs did not alternate"), "{table}");
     let output = tacho(&[&one, &two, "--fail-if", "worse"], &dir);
     assert_eq!(output.status.code(), Some(111), "{}", text(&output.stdout));
 }

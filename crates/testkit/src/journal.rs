@@ -13,7 +13,7 @@ pub type Body = fn(MessageId) -> Vec<u8>;
 #[derive(Clone, Debug)]
 pub enum Action {
     Message(MessageId),
-    /// It counts for who is served if it is certain that it came after the opening.
+    /// It counts as served only if it certainly arrived after the opening.
     Entry {
         queue: QueueId,
         seq: u64,

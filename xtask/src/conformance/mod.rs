@@ -1,6 +1,6 @@
 //! `cargo xtask conformance`: which test covers which rule, as `docs/conformance.md`.
 //!
-//! The rules are listed in `xtask/conformance`: what brokers commonly get wrong, and the normative
+//! The rules are listed in `xtask/conformance`: common broker defects, and the normative
 //! statements of MQTT 5.0 and 3.1.1 by identifier. A test names what it covers in comment lines
 //! above `#[test]`: `// 25, 26` for lines of the first list, `// [MQTT-3.3.1-5]` and
 //! `// [MQTT-3.1.1: 3.8.3-2]` for statements. `cargo xtask tidy` fails when the page is not what

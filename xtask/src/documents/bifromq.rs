@@ -26,8 +26,8 @@ const GROUPS: [(&str, Belongs); 5] = [
 
 type Belongs = fn(&BifromqRow) -> bool;
 
-const BOTTLENECK: &str = "**Who was the bottleneck**: the list of all runs names who had no CPU \
-                          left. Where it is the generator, the row does not count.";
+const BOTTLENECK: &str = "**The bottleneck**: the list of all runs names the program that had no \
+                          CPU left. Where it is the generator, the row does not count.";
 
 /// Rows that the README shows.
 const SHOWN: [&str; 6] = [

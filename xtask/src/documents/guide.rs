@@ -71,8 +71,8 @@ const TESTS: [Test; 7] = [
     },
 ];
 
-const BOTTLENECK: &str = "**Who was the bottleneck**: \"generator\" in the list of all runs means \
-                          that the generator's core ended before the broker's; the recommended \
+const BOTTLENECK: &str = "**The bottleneck**: \"generator\" in the list of all runs means \
+                          that the generator's core was full before the broker's; the recommended \
                           workload is then a bound, \"more than\".";
 
 /// Writes it.
@@ -154,7 +154,7 @@ fn recommended(results: &Results) -> String {
     out
 }
 
-/// The rows of a test, and who of another series belongs to it.
+/// The rows of a test, and the related series.
 fn curve_of<'a>(results: &'a Results, broker: &Broker, test: &Test) -> Curve<'a> {
     let mut curve = Curve::of(results, &broker.key, test.series);
     if test.series == "payload" {

@@ -40,7 +40,7 @@ pub(crate) struct Results {
     pub(crate) machine: Machine,
     /// Hard limit of open files.
     pub(crate) descriptors_max: Option<u64>,
-    /// Who was measured.
+    /// The measured programs.
     pub(crate) brokers: Vec<Broker>,
     /// What was not run.
     pub(crate) left_out: Vec<LeftOut>,
@@ -120,7 +120,7 @@ pub(crate) struct Row {
     pub(crate) scenario: String,
     /// How often it was run.
     pub(crate) attempts: u32,
-    /// What it is worth.
+    /// Its judgement.
     pub(crate) verdict: Verdict,
     /// Why.
     pub(crate) reasons: Vec<String>,
@@ -313,7 +313,7 @@ impl Row {
         matches!(self.verdict, Verdict::NotSustained | Verdict::QosViolation)
     }
 
-    /// Who had nothing left.
+    /// The program without spare CPU.
     pub(crate) fn bottleneck(&self) -> &'static str {
         let Some(step) = &self.step else { return "" };
         let generator = step.generator_thread_busy_max_percent;

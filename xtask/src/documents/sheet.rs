@@ -58,7 +58,7 @@ pub(super) fn conditions(results: &Results, source: &Source, bottleneck: &str) -
     out
 }
 
-/// Who was measured, and how they were set up.
+/// The measured brokers and their configuration.
 pub(super) fn brokers(results: &Results, with_persistence: bool) -> String {
     let mut out = "## Brokers\n\nEach with its defaults, except as stated here.\n\n".to_owned();
     if with_persistence {

@@ -55,7 +55,7 @@ pub(crate) struct Options {
     /// How often a row is run when the machine disturbs it: again when all have been run
     #[arg(long, default_value_t = 3)]
     attempts: u32,
-    /// After so many minutes no row is run again
+    /// Minutes after which no row is repeated
     #[arg(long, default_value_t = 16)]
     minutes: u64,
     /// Seconds to wait before each run until the machine is idle

@@ -12,7 +12,7 @@ use crate::shell;
 /// CPU at which workloads are recommended: beyond the published steps a ladder climbs up to here.
 const CPU_RECOMMENDED: f64 = 75.0;
 
-/// A ladder has at most so many times the steps that are published.
+/// Largest ratio of the steps of a ladder to the published steps.
 const FURTHER_TIMES: usize = 2;
 
 /// A suite as `tacho scenario show --json` tells it.

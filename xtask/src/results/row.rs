@@ -95,7 +95,7 @@ impl Row {
         })
     }
 
-    /// It was the machine that the row failed by, and not who was measured: again it may count.
+    /// The machine, not the broker, made the row fail: a repeat may count.
     pub(super) fn is_disturbed(&self) -> bool {
         matches!(self.verdict.as_str(), "generator_bound" | "not_steady")
             && !self.fails(GENERATOR_BUSY)

@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     /// Subscriptions, and the bytes of their filters.
     pub(crate) subscriptions: Arc<SubscriptionTotals>,
     pub(crate) memory: Memory,
-    /// Shards with so many unfinished fan-outs that all publishers are held back.
+    /// Number of shards with too many unfinished fan-outs; above 0 all publishers are held back.
     pub(crate) backlogged: Arc<Quota>,
     /// Present where there is a data directory.
     pub(crate) durable: Option<Durable>,

@@ -9,7 +9,7 @@ use tacho_testkit::{ALL_QOS, Client, TestBroker, VERSIONS, connect, each_broker,
 
 const LONG: &str = "building/7/floor/3/room/12/sensors/temperature/celsius";
 
-/// A connected 5.0 client that takes so many aliases.
+/// A connected 5.0 client with this Topic Alias Maximum.
 fn with_aliases(broker: &TestBroker, client_id: &str, topic_alias_maximum: u16) -> Client {
     let properties = ConnectProperties {
         topic_alias_maximum: Some(topic_alias_maximum),

@@ -1,4 +1,4 @@
-//! CONNECT: who may come in, and what both sides agree on.
+//! CONNECT: acceptance, refusal, and the negotiated limits.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! What MQTT demands of a broker, one test for each thing that brokers commonly get wrong. The
-//! number in each test's comment is the line of the project's list of such behaviours.
+//! MQTT's requirements on a broker: a test for each common defect. The number in a test's comment
+//! is the line in `xtask/conformance/behaviours.txt`.
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 

@@ -13,7 +13,7 @@ fn each_limited(limits: &str, test: impl Fn(&TestBroker)) {
     }
 }
 
-/// Retains so many messages on `r/0`, `r/1`, and so on.
+/// Retains this number of messages on `r/0`, `r/1`, and so on.
 fn retain(broker: &TestBroker, count: usize, payload_len: usize) -> Client {
     let mut publisher = broker.connected("pub", Version::V5);
     for i in 0..count {

@@ -1,4 +1,4 @@
-//! Shared subscriptions: who gets a message, by strategy; room, and what waits for it.
+//! Shared subscriptions: the receiving member by strategy, room, and waiting messages.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -230,7 +230,7 @@ fn sticky_keeps_a_publishers_member_until_it_leaves() {
         };
         let used = round(&mut members, None);
         assert!(used.len() > 1, "{what}: {used:?}");
-        // Who comes gets nothing of those that stick already.
+        // A new member gets no messages of publishers that are already bound.
         let mut late = member(broker, "late", 100);
         late.subscribe("$share/g/t/#", QoS::AtLeastOnce);
         members.push(late);

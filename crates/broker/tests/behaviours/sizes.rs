@@ -110,7 +110,7 @@ fn older_versions_have_no_such_limit() {
     assert_eq!(old.receive().payload.len(), 1000);
 }
 
-/// SUBSCRIBE to so many invalid filters.
+/// SUBSCRIBE with this number of invalid filters.
 fn subscribe_to_nonsense(client: &mut Client, count: usize) {
     let filter = SubscribeFilter { filter: "#/#", options: SubscribeOptions::default() };
     client.send(&Packet::Subscribe(Subscribe {

@@ -183,7 +183,7 @@ fn a_publisher_is_not_held_back_for_ever() {
     assert_eq!(broker.counter("ended_publishers_total"), 1);
     // Its retries were one case.
     assert!(broker.counter("refused_publishes_total") >= 3);
-    // Who comes back at once is held back anew, and not thrown out at its first message.
+    // A client that reconnects at once is held back anew, not closed at its first message.
     let mut request = connect("publisher", Version::V311);
     request.clean_start = false;
     for _ in 0..2 {

@@ -68,7 +68,7 @@ fn one_subscriber_that_never_reads_delays_no_other_and_is_reported() {
             slowest(&broker, 2).iter().all(|client| client["blocked_ms"].as_u64() > Some(0))
         });
         drop((deaf, deaf_qos1));
-        wait_until("who left is gone", || {
+        wait_until("the client that left is removed", || {
             slowest(&broker, 9).iter().all(|c| !c["client_id"].as_str().unwrap().contains("deaf"))
         });
     }

@@ -1,4 +1,4 @@
-//! Who is connected, and who is slow.
+//! Lists of connected clients and of slow ones.
 
 use serde_json::Value;
 use tacho_codec::{QoS, Version};

@@ -100,7 +100,7 @@ fn a_session_that_would_be_made_or_begin_anew_is_refused_while_the_disk_is_full(
     ending.expect(&[REFUSED]);
     longer.expect(&[REFUSED]);
     assert_eq!(broker.cluster.counter("journal_refused_connects_total"), 5);
-    // Who was refused has changed nothing, and sessions that need no disk are made.
+    // Refused clients changed no state, and sessions without durability are created.
     let mut as_before = broker.connecting("short", Version::V5, minute);
     let passing = broker.passing("passing");
     passing.publish("kept", "for all", QOS0, 0);

@@ -281,7 +281,7 @@ pub(crate) fn name_on(shard: usize, what: &str) -> String {
     name_among(2, shard, what)
 }
 
-/// A name of which the owner is this one of so many shards.
+/// A group name that is owned by this one of `shards` shards.
 pub(crate) fn name_among(shards: usize, shard: usize, what: &str) -> String {
     let mut names = (0..).map(|i| format!("{what}-{i}"));
     names.find(|name| owner_shard(0, name.as_bytes(), shards) == shard).unwrap()

@@ -102,7 +102,7 @@ impl Line {
     }
 }
 
-/// A broker with one shard in which so many bytes may wait, and who reads from it.
+/// A broker with one shard and this byte budget, and a client that reads from it.
 fn start(queues_bytes_max: u64) -> (Cluster, Line) {
     let mut raw = RawConfig { shards: Some(1), ..RawConfig::default() };
     raw.limits.queues_bytes_max = queues_bytes_max;

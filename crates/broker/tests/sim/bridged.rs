@@ -374,7 +374,7 @@ impl World {
         self.refused_before = self.refusals();
         let only_kill = self.durable().only_kills || self.rng.percent(30);
         self.disk = if only_kill { self.disk.kill() } else { self.disk.power_cut() };
-        // Who starts again has space, and a disk that can be read.
+        // A restarted broker has space and a readable disk.
         self.disk.set_capacity(None);
         self.disk.set_faults(DiskFaults::default());
         self.setup.shards = self.rng.between(1, 3) as usize;

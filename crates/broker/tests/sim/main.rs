@@ -8,7 +8,7 @@
 //! connections whatever packets there are. [`held`] looks at one case by itself.
 //!
 //! A failing seed is printed with the command that runs it again. `TACHO_SIM_SEED=n` runs one seed,
-//! `TACHO_SIM_SEEDS=n` so many, `TACHO_SIM_SECONDS=n` as many as possible in that time, beginning
+//! `TACHO_SIM_SEEDS=n` n seeds, `TACHO_SIM_SECONDS=n` as many as possible in that time, starting
 //! with `TACHO_SIM_FROM`; `cargo xtask sim` does the last for minutes or hours.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 

@@ -372,7 +372,7 @@ fn config(rng: &mut Rng, shards: usize, clients: usize) -> Config {
     }
     if rng.percent(20) {
         limits.queues_bytes_max = rng.between(500, 20_000);
-        // Who has said goodbye behind a PUBLISH at which it is held back acknowledges no more.
+        // A client that disconnected behind a held-back PUBLISH acknowledges no more.
         limits.publish_hold_s = 3;
     }
     raw.resolve().unwrap()

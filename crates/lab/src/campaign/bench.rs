@@ -78,7 +78,7 @@ pub enum CampaignNews<'a> {
     },
     /// A trial was judged.
     Judged {
-        /// What it is worth.
+        /// Its judgement.
         outcome: TrialOutcome,
         /// The first reason for that.
         cause: Option<&'a Cause>,

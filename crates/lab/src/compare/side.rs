@@ -36,7 +36,7 @@ pub struct Run {
     pub environment: Option<Environment>,
     /// The scenario as it ran.
     pub scenario: Option<toml::Table>,
-    /// What was run before it.
+    /// The commands run before it.
     pub before: Option<BeforeRun>,
     /// Whether it replaced a repeat that does not count.
     pub made_up: bool,

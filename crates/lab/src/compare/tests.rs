@@ -317,7 +317,7 @@ fn differences_in_conditions_are_named() {
     );
     assert_eq!(comparison.scenario_differences.len(), 1);
     let has = |start: &str| comparison.notes.iter().any(|note| note.starts_with(start));
-    assert!(has("The runs were not made in turns") && has("The scenarios differ in vars.qos"));
+    assert!(has("The runs did not alternate") && has("The scenarios differ in vars.qos"));
     assert!(has("The environments differ in broker"));
 }
 
@@ -361,7 +361,7 @@ fn replaced_repeats_are_counted_and_reported() {
     let note = |words: &str| comparison.notes.iter().any(|note| note.contains(words));
     assert!(note("1 of 6 repeats of new do not count: the generator was busy"));
     assert!(note("1 additional repeats replaced repeats that do not count"));
-    assert!(note("A/A: the further repeats of old can be told apart from its others in latency"));
+    assert!(note("A/A: the additional repeats of old differ from its others in latency"));
     let text = comparison_text(&comparison);
     for words in ["A/A        the first side once more", "1.30 ms", "its A/A repeats", "5 of 6"] {
         assert!(text.contains(words), "{words}: {text}");
@@ -523,7 +523,7 @@ fn sides_are_read_from_directories() {
         (newer, "its form is 99"),
         (search, "a search has trials"),
         (whole.clone(), "whole@a"),
-        (format!("{whole}@z"), "names no side: it is a comparison; write"),
+        (format!("{whole}@z"), "is not a side: it is a comparison; write"),
         (format!("{one}@a"), "it is no comparison"),
     ] {
         let error = read_side("a", &argument).expect_err(&argument).to_string();

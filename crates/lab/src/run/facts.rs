@@ -37,7 +37,7 @@ pub struct RunFacts {
     pub offered_out_per_s: f64,
     /// Names of clients and topics.
     pub names: Names,
-    /// What happens while the run is measured.
+    /// Timed actions in the measured phase.
     pub actions: PlannedActions,
     /// For each group of the plan, whether anything happens to it.
     pub concerned: Vec<bool>,

@@ -1,4 +1,4 @@
-//! Who a stream or a receiver of the plan is, without keeping every name of the plan.
+//! Names of the plan's streams and receivers, computed instead of stored.
 
 use tacho_load::{ClientIndex, Gap, Plan, Receiver, StreamIndex};
 

@@ -2,7 +2,7 @@
 
 use tacho_load::ThreadUsage;
 
-/// `value` with so many decimal digits.
+/// `value` rounded to this number of decimal digits.
 pub(super) fn round(value: f64, digits: i32) -> f64 {
     let factor = 10_f64.powi(digits);
     (value * factor).round() / factor

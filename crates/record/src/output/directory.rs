@@ -52,10 +52,11 @@ const FIRST: [&str; 2] = ["scenario.toml", "environment.json"];
 /// | `environment.json` | the machine and its settings |
 /// | `timeseries.csv` | a row per second |
 /// | `brokers.csv` | with several brokers: a row per second and broker |
-/// | `resources.csv` | what the watched hosts spent, a line per figure and second |
+/// | `resources.csv` | resource use of the watched hosts, a line per figure and second |
 /// | `latency.hlog` | a histogram per second and latency, HdrHistogram's interval log 1.3 |
 /// | `results.jtl` | connects, publications and receptions per second, for JMeter's listeners |
-/// | `e2e.hgrm` and others | percentiles of each latency, as HdrHistogram's plotting page reads them |
+/// | `e2e.hgrm` and others | percentiles of each latency, as HdrHistogram's plotting page reads
+/// them |
 /// | `summary.json` | the run record |
 /// | `summary.md`, `junit.xml` | the same for CI |
 /// | `steps.csv` | a line per measured window |

@@ -29,7 +29,7 @@ pub fn write_percentiles(out: &mut impl Write, histogram: &Histogram<u64>) -> io
     }
     let (mean, deviation) = (histogram.mean() / UNITS_PER_MS, histogram.stdev() / UNITS_PER_MS);
     let max = histogram.max() as f64 / UNITS_PER_MS;
-    // 2048 sub-buckets are what three significant digits take.
+    // Three significant digits take 2048 sub-buckets.
     let sub_buckets = (2 * 10_u32.pow(u32::from(histogram.sigfig()))).next_power_of_two();
     writeln!(out, "#[Mean    = {mean:12.3}, StdDeviation   = {deviation:12.3}]")?;
     writeln!(out, "#[Max     = {max:12.3}, Total count    = {:12}]", histogram.len())?;

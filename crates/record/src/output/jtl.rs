@@ -1,4 +1,4 @@
-//! `results.jtl`: what JMeter's listeners read.
+//! `results.jtl`: the format of JMeter's listeners.
 //!
 //! JMeter writes a line per sample. At our rates that would be gigabytes, so a line stands for all
 //! samples of one label, one outcome and one second, as JMeter's own statistical samples do:
@@ -69,7 +69,7 @@ impl<W: Write> JtlWriter<W> {
         Ok(Self { out, started_ms, url: url.to_owned(), acknowledged })
     }
 
-    /// Appends what happened in an interval that began `start_s` after the run.
+    /// Appends an interval that began `start_s` after the run's start.
     ///
     /// # Errors
     /// When it cannot be written.

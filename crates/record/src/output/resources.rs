@@ -1,4 +1,4 @@
-//! `resources.csv`: what the watched hosts spent, a line per figure.
+//! `resources.csv`: resource use of the watched hosts, a line per figure.
 
 use std::io::{self, Write};
 

@@ -1,11 +1,11 @@
-//! Why a change of a figure is worth what it is.
+//! The basis of a change's judgement, in words.
 
 use tacho_record::{Basis, Change};
 
 use super::{Lang, statements};
 
 statements! {
-    /// What the judgement of a change is based on.
+    /// The basis of a change's judgement.
     basis(lang, Basis);
     Basis::IncludesZero => [] "the interval includes zero", "置信区间包含零";
     Basis::BelowFloor => [] "below the noise floor", "低于噪声下限";
@@ -19,7 +19,7 @@ statements! {
 }
 
 impl Lang {
-    /// Why a change is worth what it is; a sentence of an old record as it is.
+    /// The basis of a change's judgement; a sentence of an old record as it is.
     pub(crate) fn reason_of(self, change: &Change) -> String {
         change.basis.as_ref().map_or_else(|| change.reason.clone(), |basis| self.basis(basis))
     }

@@ -1,4 +1,4 @@
-//! Why verdicts are what they are, in words.
+//! Causes of verdicts, in words.
 
 use tacho_record::{Cause, Check, Direction};
 use tacho_scenario::format;
@@ -132,7 +132,7 @@ impl Lang {
         }
     }
 
-    /// What a threshold was compared with.
+    /// The value that a threshold was compared with.
     pub(crate) fn measured(self, condition: &str, value: Option<f64>) -> String {
         match (value, Threshold::parse(condition)) {
             (Some(value), Ok(threshold)) => threshold.metric.show(value),
@@ -158,7 +158,7 @@ fn of_check(check: Check, value: f64) -> String {
     }
 }
 
-/// What an objective is about.
+/// The figure of an objective.
 fn metric_of(objective: &str) -> String {
     Threshold::parse(objective)
         .map_or_else(|_| objective.to_owned(), |threshold| threshold.metric.to_string())

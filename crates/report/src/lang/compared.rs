@@ -1,4 +1,4 @@
-//! What pages of comparisons say.
+//! Texts of comparison pages.
 
 use super::{Lang, catalogue};
 use tacho_record::{Comparison, ConditionOutcome, Judgement};
@@ -34,7 +34,7 @@ catalogue! {
 }
 
 impl Lang {
-    /// What a difference is worth.
+    /// The judgement of a difference.
     pub(crate) const fn judgement(self, judgement: Judgement) -> &'static str {
         match (self, judgement) {
             (Self::En, judgement) => judgement.words(),
@@ -46,7 +46,7 @@ impl Lang {
         }
     }
 
-    /// What came of a condition.
+    /// The outcome of a condition.
     pub(crate) const fn came_to(self, outcome: ConditionOutcome) -> &'static str {
         match (self, outcome) {
             (Self::En, outcome) => outcome.words(),
@@ -56,7 +56,7 @@ impl Lang {
         }
     }
 
-    /// A condition, what came of it, and why.
+    /// A condition, its outcome, and the reason.
     pub(crate) fn condition_was(
         self,
         (condition, outcome): (&str, ConditionOutcome),
@@ -69,7 +69,7 @@ impl Lang {
         format!("{}{colon}{}{why}", self.told(condition), self.came_to(outcome))
     }
 
-    /// Between a name and what it is.
+    /// The separator between a name and its description.
     pub(crate) const fn colon(self) -> &'static str {
         match self {
             Self::En => ": ",
@@ -101,7 +101,7 @@ impl Lang {
         }
     }
 
-    /// A command that was run before a repeat; `said` is what it said.
+    /// A command that ran before a repeat; `said` is its output.
     pub(crate) fn command_ran(
         self,
         (command, code, seconds): (&str, Option<i32>, f64),

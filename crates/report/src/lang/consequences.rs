@@ -1,4 +1,4 @@
-//! What followed timed actions, in words.
+//! Consequences of timed actions, in words.
 
 use tacho_record::Consequence;
 use tacho_scenario::format::{self, thousands};
@@ -6,7 +6,7 @@ use tacho_scenario::format::{self, thousands};
 use super::{Lang, statements};
 
 statements! {
-    /// What followed an action.
+    /// A consequence of an action.
     consequence(lang, Consequence);
     Consequence::Reached { clients } => [clients = thousands(*clients);]
         "{clients} clients so far", "目前涉及 {clients} 个客户端";

@@ -1,4 +1,4 @@
-//! What timed actions do, in words.
+//! Effects of timed actions, in words.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tacho_scenario::TimeSpan;
 use super::{Lang, statements};
 
 statements! {
-    /// What an action does.
+    /// The effect of an action.
     effect(lang, ActionEffect);
     ActionEffect::BreakOff { group, share } => [who = lang.share_of(group, *share);]
         "{who} break off", "{who}异常断开";
@@ -29,7 +29,7 @@ statements! {
 }
 
 impl Lang {
-    /// What an action did; the sentence of an old record as it is.
+    /// The effect of an action; the sentence of an old record as it is.
     pub(crate) fn what_happened(self, action: &ActionRecord) -> String {
         let effect = action.effect.as_ref();
         effect.map_or_else(|| action.what.clone(), |effect| self.effect(effect))

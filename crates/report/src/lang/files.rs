@@ -1,4 +1,4 @@
-//! What the files of a run directory are for.
+//! The purpose of the files of a run directory.
 
 use super::catalogue;
 

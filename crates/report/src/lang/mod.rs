@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn labels_are_translated() {
-        // What Chinese engineers write in Latin letters, too.
+        // Terms that Chinese engineers also write in Latin letters.
         let same = ["Broker", "Broker（RSS）"];
         for (english, chinese) in labels() {
             let is_chinese = chinese.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));

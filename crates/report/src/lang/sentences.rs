@@ -5,7 +5,7 @@ use tacho_record::{PhaseKind, PhaseName, Verdict, WhoseCpu};
 use tacho_scenario::format;
 
 impl Lang {
-    /// What a verdict means, for a reader of this sentence alone.
+    /// The meaning of a verdict, as a self-contained sentence.
     pub(crate) const fn meaning(self, verdict: Verdict, is_single: bool) -> &'static str {
         let (english, chinese) = match verdict {
             Verdict::Ok if is_single => {
@@ -69,7 +69,7 @@ impl Lang {
         }
     }
 
-    /// The sentence about the last window: rates, seconds, what was lost, how fast, CPU.
+    /// The sentence about the last window: rates, seconds, losses, latency, CPU.
     pub(crate) fn carried(
         self,
         (rate_in, rate_out, seconds): (&str, &str, f64),
@@ -276,7 +276,7 @@ impl Lang {
         }
     }
 
-    /// What bounds a capacity from above: a fail, or a trial that the generator limited.
+    /// The upper bound of a capacity: a fail, or a trial that the generator limited.
     pub(crate) fn bound(self, fail: Option<String>, limited: Option<String>) -> String {
         match (self, fail, limited) {
             (Self::En, Some(fail), _) => format!("it failed at {fail}"),

@@ -86,7 +86,7 @@ fn a_single_run_shows_everything_that_it_has() {
         "does not hold",
         "tacho run symmetric --var qos=1 --broker-cmd &#39;broker -p {port}&#39;",
         "href=\"timeseries.csv\"",
-        "2.3 % of the time",
+        "2.3 % of the CPU time",
         "99.9 %",
     ] {
         assert!(page.contains(words), "{words}");

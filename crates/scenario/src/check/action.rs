@@ -11,7 +11,7 @@ use crate::quantity::TimeSpan;
 use crate::raw::{RawAction, RawClients};
 use crate::types::{Group, Phases, Target};
 
-/// What the actions of a scenario refer to.
+/// The parts of a scenario that actions refer to.
 #[derive(Clone, Copy)]
 pub(super) struct ActionContext<'a> {
     pub(super) groups: &'a BTreeMap<String, Group>,

@@ -1,4 +1,4 @@
-//! What all checks share: where a value came from, and the plain kinds of values.
+//! Shared parts of all checks: the origin of a value, and plain kinds of values.
 
 use std::ops::Range;
 

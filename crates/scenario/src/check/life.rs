@@ -14,7 +14,7 @@ use crate::rows::Rows;
 use crate::template::{ClientPlace, Template};
 use crate::types::{ProtocolVersion, Subscribe};
 
-/// What a table of credentials may say about a client.
+/// The columns of a credentials table.
 const CREDENTIALS: [&str; 3] = ["client_id", "username", "password"];
 
 /// Largest payload of a will: MQTT counts it with two bytes.
@@ -119,7 +119,7 @@ impl Checker<'_> {
         })
     }
 
-    /// A table with a row for each of so many clients on so many machines.
+    /// A table with a row for each of `clients` clients on each of the machines.
     pub(super) fn credentials(
         &self,
         file: &Spanned<PathBuf>,

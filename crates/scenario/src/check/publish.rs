@@ -1,4 +1,4 @@
-//! What clients publish, checked.
+//! Checks of publications.
 
 use toml::Spanned;
 
@@ -173,7 +173,7 @@ impl Checker<'_> {
         }
         let repeat = repeat.as_ref().map(|repeat| *repeat.get_ref());
         let trace = Trace { arrivals, repeat, each: *each, speed: given * self.adjustment.scale };
-        // Spelling it out finds what is wrong with it.
+        // Expanding it finds its errors.
         trace.spelled_out(1).map_err(|title| self.error(span, title))?;
         Ok(trace)
     }

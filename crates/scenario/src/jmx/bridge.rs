@@ -1,4 +1,4 @@
-//! What brokers of a plan must pass on to each other.
+//! Bridges that a plan's brokers must have between them.
 //!
 //! A plan for bridged brokers has publishers at one and subscribers at another; that the brokers
 //! are bridged is nowhere said. Where a filter at one broker is a topic of another one with
@@ -51,7 +51,7 @@ pub(super) fn implied(
     Ok(bridges)
 }
 
-/// What is cut off from `topic` and put in front of it to give `filter`: whole levels.
+/// The levels to strip from and prepend to `topic` to give `filter`.
 fn change(topic: &str, filter: &str) -> Option<(String, String)> {
     let levels = |front: &str| front.is_empty() || front.ends_with('/');
     if let Some(prefix) = filter.strip_suffix(topic).filter(|prefix| levels(prefix)) {

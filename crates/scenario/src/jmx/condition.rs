@@ -3,7 +3,7 @@
 use super::expression::{JmeterPiece, JmeterText};
 use super::values::Values;
 
-/// Does the controller run what is below it?
+/// Whether the controller runs its children.
 ///
 /// Understood are `true`, `false`, and `a == b` or `a != b` of texts, bare or within `__jexl3`,
 /// `__jexl2` or `__groovy`.

@@ -33,7 +33,7 @@ pub(super) fn lines(
     }
     // Invariant: columns name data sets that were defined.
     let Some(set) = sets.get(number) else { return Ok(Vec::new()) };
-    // What a column is for is what the scenario calls it.
+    // The scenario's name for a column defines its purpose.
     let role = |column: &String| {
         let has_name = |value: &&Value| value.column().is_some_and(|(name, _)| name == column);
         values.iter().position(has_name).map(|role| COLUMNS[role])

@@ -1,6 +1,6 @@
 //! Rows of a file, one for each client, as a plan declares them.
 
-/// What a file may say about a client, as scenarios call it.
+/// The columns that describe a client, by their names in scenarios.
 pub(super) const COLUMNS: [&str; 3] = ["client_id", "username", "password"];
 
 /// A file with a row for each client.

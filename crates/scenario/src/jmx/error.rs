@@ -1,6 +1,6 @@
-//! What is wrong with a plan.
+//! Errors of a plan.
 
-/// What is wrong with a plan, and on which line.
+/// An error of a plan, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PlanError {
     pub(super) title: String,

@@ -7,13 +7,13 @@ pub(super) struct JmeterText(pub(super) Vec<JmeterPiece>);
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum JmeterPiece {
-    /// As it stands.
+    /// Literal text.
     Text(String),
     /// `${name}` or `${name(arguments)}`.
     Reference {
         /// Variable, or function when it begins with `__`.
         name: String,
-        /// What stands in the brackets.
+        /// The text in the brackets.
         arguments: Vec<JmeterText>,
         /// As written.
         written: String,

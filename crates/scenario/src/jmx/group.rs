@@ -1,4 +1,4 @@
-//! Thread groups, and what the samplers in them say.
+//! Thread groups and their samplers.
 
 use super::timer::Throughput;
 use super::value::Value;
@@ -42,7 +42,7 @@ pub(super) struct ConnectSampler {
     /// Connections of each thread, and whether they come from the sampler for several.
     pub(super) connections: u32,
     pub(super) is_efficient: bool,
-    /// What it asks for and does not get.
+    /// Settings that it requests and that are not supported.
     pub(super) problem: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Stream {
     pub(super) count: Option<u64>,
 }
 
-/// What is published.
+/// The content of publications.
 #[derive(Debug)]
 pub(super) enum Content {
     /// Random text of this length.
@@ -83,7 +83,7 @@ pub(super) enum Content {
     Bytes(String),
 }
 
-/// What the timers say about a stream.
+/// The pacing of a stream by its timers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Pace {
     /// A rate, and how many samplers share it.
@@ -140,7 +140,7 @@ impl ThreadGroup {
     }
 }
 
-/// A whole number as JMeter reads one: what is none is 0.
+/// A whole number as JMeter reads it: other text is 0.
 fn count(
     element: &Element,
     property: &str,

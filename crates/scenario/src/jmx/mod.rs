@@ -36,7 +36,7 @@ use error::PlanError;
 pub struct Translation {
     /// The scenario file.
     pub source: SourceText,
-    /// What a user should know about the translation.
+    /// Notes about the translation.
     pub notes: Vec<String>,
 }
 

@@ -12,7 +12,7 @@ pub(super) enum ValuePart {
         name: String,
         value: String,
     },
-    /// What a template has between braces: different for each client.
+    /// The expression of a template: differs for each client.
     PerClient(String),
     /// A column of a file with a row for each client: of the data set with this number.
     Column {

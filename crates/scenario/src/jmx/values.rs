@@ -1,4 +1,4 @@
-//! What the texts of a plan stand for: fixed values, and values that differ per client.
+//! Values of a plan's texts: fixed ones, and ones that differ per client.
 //!
 //! JMeter evaluates a text again for every sample. A scenario evaluates it once per client; where
 //! that makes a difference, a note says so.
@@ -41,7 +41,7 @@ pub(super) struct Values {
     group: String,
     /// Numbers the random draws of a plan.
     draws: u32,
-    /// A message is evaluated: what differs from message to message has a field of its own.
+    /// A message is being evaluated: values that differ per message become fields.
     in_message: bool,
     /// Connections that each thread of the group has.
     connections: u32,
@@ -70,7 +70,7 @@ impl Values {
         self.connections = 1;
     }
 
-    /// Each thread of the group has so many connections: its number is that of all of them.
+    /// Each thread of the group has this number of connections, which share the thread's number.
     pub(super) fn share_threads(&mut self, connections: u32) {
         self.connections = connections.max(1);
     }
@@ -93,7 +93,7 @@ impl Values {
         (self.notes, self.shown)
     }
 
-    /// An override that nothing in the plan takes, and what there is to set.
+    /// An override that the plan does not use, and the names that it has.
     pub(super) fn unused_override(&self) -> Option<(&str, Vec<&str>)> {
         let unused = self.overrides.keys().find(|name| !self.overrides_used.contains(*name))?;
         Some((unused, self.variables.keys().map(String::as_str).collect()))
@@ -144,12 +144,12 @@ impl Values {
         &self.data_sets
     }
 
-    /// What a text stands for.
+    /// The value of a text.
     pub(super) fn evaluate(&mut self, text: &str) -> Result<Value, String> {
         self.resolve(&JmeterText::parse(text)?)
     }
 
-    /// What the text of a message stands for, as a template of payloads.
+    /// The text of a message as a payload template.
     pub(super) fn message(&mut self, text: &str) -> Result<Value, String> {
         self.in_message = true;
         let value = self.evaluate(text);
@@ -157,7 +157,7 @@ impl Values {
         value
     }
 
-    /// What a text stands for when it has to be the same for all clients.
+    /// The value of a text that must be the same for all clients.
     pub(super) fn fixed(&mut self, text: &str) -> Result<String, String> {
         let value = self.evaluate(text)?;
         value.fixed().ok_or_else(|| format!("'{text}' differs from client to client"))
@@ -223,7 +223,7 @@ pub(super) fn scenario_name(name: &str) -> String {
 }
 
 fn var_value(text: &str) -> VarValue {
-    // Only what prints as it was written: '007' stays text.
+    // Only if it prints unchanged: '007' stays text.
     if let Some(whole) = text.parse::<i64>().ok().filter(|whole| whole.to_string() == text) {
         return VarValue::Integer(whole);
     }

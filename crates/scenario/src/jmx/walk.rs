@@ -76,7 +76,7 @@ struct Walker<'d> {
     loops: Vec<Loop>,
 }
 
-/// One loop, and what it samples in each turn.
+/// One loop and its samples per iteration.
 #[derive(Debug, Default)]
 struct Loop {
     /// Turns, those of outer loops multiplied; `None` is without end.
@@ -113,7 +113,7 @@ impl Walker<'_> {
         self.problem(element, &sentence);
     }
 
-    /// Test plan and what stands beside thread groups.
+    /// The test plan and the elements beside its thread groups.
     fn top(&mut self, elements: &[Element]) {
         for element in elements {
             match element.class.as_str() {
@@ -173,7 +173,7 @@ impl Walker<'_> {
             None => Some(1),
             Some(Ok(text)) => match text.trim().parse::<i64>() {
                 Ok(-1) => None,
-                // What is not a number is 0 for JMeter.
+                // JMeter reads other text as 0.
                 turns => Some(turns.ok().and_then(|turns| u64::try_from(turns).ok()).unwrap_or(0)),
             },
             Some(Err(sentence)) => {
@@ -188,7 +188,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Walks what is below `element` as a loop of its own.
+    /// Walks the children of `element` as a separate loop.
     fn enter(&mut self, turns: Option<u64>, element: &Element, timers: &[Scoped]) {
         if turns == Some(0) {
             return self.values.note(format!(

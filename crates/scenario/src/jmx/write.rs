@@ -188,7 +188,7 @@ impl Writer<'_> {
         Ok(text)
     }
 
-    /// `[[bridges]]`: what the brokers must pass on for the plan to make sense.
+    /// `[[bridges]]`: the forwarding that the plan assumes.
     fn bridges(&mut self, groups: &[ThreadGroup]) -> Result<String, PlanError> {
         let broker_of = |group: &ThreadGroup| {
             let broker = &group.connect.as_ref()?.broker;
@@ -540,7 +540,7 @@ fn number(value: &Value, what: &str) -> Result<String, PlanError> {
     })
 }
 
-/// Quotes around what is not a number.
+/// Quotes everything except numbers.
 fn quoted_if_text(text: &str) -> String {
     match text.parse::<f64>() {
         Ok(_) => text.to_owned(),

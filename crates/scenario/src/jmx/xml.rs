@@ -27,7 +27,7 @@ pub(super) struct Element {
     properties: Vec<(String, String)>,
     /// Variables that it defines, for `Arguments`.
     pub(super) arguments: Vec<Argument>,
-    /// What stands below it.
+    /// Its children.
     pub(super) children: Vec<Self>,
 }
 

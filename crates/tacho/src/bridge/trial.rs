@@ -68,7 +68,7 @@ struct Trial<'a> {
     allowed: bool,
 }
 
-/// What a CONNACK says, as far as it matters afterwards.
+/// The relevant contents of a CONNACK.
 struct Granted {
     maximum_qos: QoS,
     reason: ReasonCode,
@@ -145,7 +145,9 @@ impl<'a> Trial<'a> {
         let taken = self.connect(address, true).is_ok_and(|(_, told)| !told.reason.is_error());
         match taken {
             true => println!("  ok       it knows bridges"),
-            false => println!("  note     it does not recognise bridges, and sends their own messages back"),
+            false => println!(
+                "  note     it does not recognise bridges, and sends their own messages back"
+            ),
         }
     }
 
@@ -204,7 +206,7 @@ impl<'a> Trial<'a> {
         let mut asked: Vec<(String, QoS)> = Vec::new();
         for rule in &bridge.ingress {
             match rule.filter.is_shared() {
-                // What it took would be lost for the others.
+                // Messages that it received would be lost for the other links.
                 true => println!("  skipped  ingress {}: a shared subscription", rule.filter),
                 false => asked.push((rule.filter.to_string(), rule.subscription_qos())),
             }

@@ -113,7 +113,7 @@ impl Wire {
             return Ok(());
         };
         let outcome = tls.inbound(&buffer[..count], &mut self.received);
-        // What TLS has to say to this, an alert included.
+        // Sends the TLS response, which may be an alert.
         let mut wire = Vec::new();
         if tls.wants_write() && tls.outbound(&[], &mut wire).is_ok() {
             self.stream.write_all(&wire)?;

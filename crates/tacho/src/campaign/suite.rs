@@ -79,7 +79,7 @@ fn carried(
         return Err(Shortage::Bridge { arguments }.to_string());
     }
     match needs.shortage(&Limits::of_this_process(), !targets.names_a_broker()) {
-        // An estimate says what it rests on.
+        // An estimate names its basis.
         Some(shortage @ Shortage::Cores { .. }) => {
             Err(format!("{shortage} (rates per core: {})", estimates::source(calibration)))
         }

@@ -126,7 +126,7 @@ fn only_known_names(
     Ok(())
 }
 
-/// What a side is, for people.
+/// The description of a side.
 fn label(
     targets: &TargetArguments,
     scenario: &Scenario,

@@ -28,7 +28,7 @@ const NAP: Duration = Duration::from_millis(20);
 /// Ends with Ctrl-C or after --count rows.
 #[derive(Args, Debug)]
 pub(crate) struct MonitorArguments {
-    /// What to show, as for 'tacho run --monitor': local, agent://HOST:PORT,
+    /// Source to show, as for 'tacho run --monitor': local, agent://HOST:PORT,
     /// prometheus+http://HOST:PORT/metrics or collectd://ADDRESS:PORT
     #[arg(default_value = "local", value_name = "SOURCE",
           value_parser = |text: &str| MonitorSpec::parse(text).map_err(|error| error.to_string()))]

@@ -3,7 +3,7 @@
 use tacho_console::{LiveRun, RunAbout};
 use tacho_lab::run::{Progress, RunConfig};
 
-/// What the live page shows about a run that begins.
+/// The description of a starting run on the live page.
 pub(super) fn about(config: &RunConfig, title: Option<String>) -> RunAbout {
     let scenario = &config.scenario;
     let brokers = config.targets.iter().map(|target| match target.record.name.as_str() {

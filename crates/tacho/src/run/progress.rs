@@ -9,7 +9,7 @@ use tacho_record::{PhaseName, SeriesRow};
 use tacho_report::Lang;
 use tacho_scenario::format::{latency, rate, thousands};
 
-/// Without a terminal, a line every so many seconds.
+/// Seconds between two lines without a terminal.
 const SECONDS_PER_LINE: u32 = 5;
 /// Failures of clients that are shown; the report has more.
 const FAILURES_SHOWN: u32 = 5;

@@ -17,7 +17,7 @@ use crate::exit::{self, Failure};
 /// How long a running broker may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What to load, before it is ready.
+/// A broker under test before it is ready.
 #[derive(Debug)]
 pub(crate) struct Target {
     /// Name in the scenario; empty for the default one.

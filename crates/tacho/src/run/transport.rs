@@ -41,7 +41,7 @@ pub(crate) struct TransportArguments {
     server_name: Option<String>,
 }
 
-/// What carries MQTT packets.
+/// The transport of MQTT packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TransportArgument {
     /// TCP

@@ -1,4 +1,4 @@
-//! Connections: what has been accepted, and who may send what.
+//! Connections: input of accepted connections, by their phase.
 
 use tacho_codec::{
     Ack, AckKind, Direction, Disconnect, Frame, Packet, Publish, ReasonCode, Version, split_frame,

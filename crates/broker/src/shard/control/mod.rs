@@ -33,7 +33,7 @@ impl Shard {
         stats.bytes_out_total.set(counters.written_bytes);
     }
 
-    /// Answers. Who asked may have given up meanwhile, which is fine.
+    /// Sends the answer. The requester may have given up meanwhile, which is harmless.
     #[cold]
     pub(super) fn asked(&self, net: &Net, query: Query) {
         match query {

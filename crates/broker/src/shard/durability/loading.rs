@@ -27,14 +27,14 @@ pub(in crate::shard) const IN_MEMORY_MAX: usize = 128;
 /// Messages in one request, and what they may take.
 const REQUEST_LEN_MAX: usize = 64;
 const REQUEST_BYTES_MAX: u64 = 256 * 1024;
-/// Until a request that failed is made again.
+/// Pause before a failed request is repeated.
 const AGAIN_NS: u64 = 1_000_000;
 
 /// Requests that found the thread's queue full, and those whose messages were not committed yet:
 /// each session has one at most.
 #[derive(Default)]
 pub(crate) struct Loading {
-    /// And when each of them is to be made again.
+    /// The time at which each of them is repeated.
     again: VecDeque<(u64, LoadRequest)>,
 }
 

@@ -189,7 +189,7 @@ impl RouteCache {
 
     #[cold]
     fn forget_until_small(&mut self, newest: usize) {
-        // Twice around at most: once to find out who was used, once to forget them.
+        // Two rounds at most: one clears the marks of used entries, one evicts.
         for _ in 0..2 * self.routes.len() {
             if self.bytes <= self.bytes_max {
                 return;

@@ -45,7 +45,7 @@ struct Seat {
 #[derive(Default)]
 struct Ghosts {
     ids: BTreeSet<PacketId>,
-    /// It had heard CONNACK when there were so many commits.
+    /// It received CONNACK after this number of commits.
     heard_at: Option<u64>,
     /// It has died before it was written down for certain.
     haunt: bool,

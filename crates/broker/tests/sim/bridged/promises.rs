@@ -27,7 +27,7 @@ struct Message {
     acknowledged: bool,
     refused: bool,
     copies: u32,
-    /// So many more times it may come, as the other broker has forgotten that it came.
+    /// Number of further copies allowed, as the remote broker has lost the record of its arrival.
     forgotten: u32,
     /// It may be lost.
     excused: bool,
@@ -65,7 +65,7 @@ impl Promises {
         (message.topic, message.qos)
     }
 
-    /// It was written, and the broker has refused so many messages before.
+    /// It was written after the broker had refused this number of messages.
     pub(super) fn sent(&mut self, id: u32, refusals: u64) {
         let message = &mut self.messages[id as usize];
         if message.sends == 0 {

@@ -1,4 +1,4 @@
-//! Packets to send: any legal one, such that make sense together, and damaged ones.
+//! Packets to send: any legal one, sequences that fit together, and damaged ones.
 
 use std::cell::RefCell;
 

@@ -126,7 +126,7 @@ impl Ledger {
         self.messages.push(message);
     }
 
-    /// A PUBLISH was written, and the broker has refused so many before.
+    /// A PUBLISH was written after the broker had refused this number of messages.
     pub(crate) fn sent(&mut self, id: u32, refusals: u64) {
         let now = self.tick();
         let message = &mut self.messages[id as usize];

@@ -80,7 +80,7 @@ fn a_repeated_message_that_was_not_refused_keeps_its_place() {
     repeated_behind_a_newer_one(0);
 }
 
-/// A message is sent so often, and there are so many copies of it, one crash among them.
+/// A message is sent `sends` times and arrives in `copies` copies, with one crash in between.
 fn comes_again_after_a_crash(sends: u32, copies: u32) {
     let mut ledger = ledger();
     ledger.published(message());
@@ -161,7 +161,7 @@ fn a_will_that_a_kept_resumption_deletes_does_not_come() {
     seen_after_a_crash(false, 0);
 }
 
-/// A client has said goodbye, there are so many commits, the broker dies, and the will is seen.
+/// A client disconnects, the broker makes this number of commits and dies, and the will is seen.
 fn seen_after_a_goodbye(stuck: bool, commits: u32) {
     let mut wills = Wills::default();
     let qos = QoS::ExactlyOnce;

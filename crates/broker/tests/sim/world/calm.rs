@@ -121,7 +121,7 @@ impl World {
             }
         }
         self.run_until_quiet();
-        // Publishers who were held back are read again.
+        // Publishers that were held back are read again.
         self.let_a_second_pass();
         self.let_a_second_pass();
         self.let_the_held_back_in();

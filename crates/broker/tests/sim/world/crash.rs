@@ -75,7 +75,7 @@ impl World {
         let only_kill = durable.only_kills || self.rng.percent(30);
         let disk = if only_kill { disk.kill() } else { disk.power_cut() };
         self.ledger.crashed();
-        // Who starts again has space, and a disk that can be read.
+        // A restarted broker has space and a readable disk.
         disk.set_capacity(None);
         disk.set_faults(DiskFaults::default());
         self.setup.shards = self.rng.between(1, 3) as usize;
