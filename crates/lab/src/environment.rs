@@ -132,6 +132,8 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use tacho_record::{Property, PropertyValue};
+
     use super::*;
 
     #[test]
@@ -180,12 +182,15 @@ mod tests {
             .collect();
         assert_eq!(interfaces, [("eth0", Some(9000), Some(10_000)), ("lo", Some(65_536), None)]);
         let entries = environment.entries();
-        let entry =
-            |name: &str| entries.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str());
-        assert_eq!(entry("interface eth0"), Some("MTU 9000, 10000 Mbit/s"));
-        assert_eq!(entry("cores, by control group"), Some("1.50"));
+        let has = |property, value| entries.contains(&(property, value));
+        let (mtu, speed_mbit_per_s) = (Some(9000), Some(10_000));
+        let link = PropertyValue::Link { mtu, speed_mbit_per_s };
+        assert!(has(Property::Interface { name: "eth0".to_owned() }, link), "{entries:?}");
+        let cores = PropertyValue::Text("1.50".to_owned());
+        assert!(has(Property::ControlGroupCores, cores), "{entries:?}");
         assert_eq!(environment.smt_active, None);
         assert_eq!(environment.scenario_hash, "af63dc4c8601ec8c");
-        assert!(environment.entries().iter().any(|(name, _)| name == "net.core.somaxconn"));
+        let setting = Property::KernelSetting { name: "net.core.somaxconn".to_owned() };
+        assert!(has(setting, PropertyValue::Text("4096".to_owned())), "{entries:?}");
     }
 }

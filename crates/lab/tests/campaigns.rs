@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tacho_lab::campaign::{
     Bench, CampaignAbout, CampaignEnd, CampaignError, CampaignNews, Driver, LadderRequest,
-    Performance, Rung, SuiteRow, run_ladder, run_suite,
+    Performance, Rung, Subject, SuiteRow, run_ladder, run_suite,
 };
 use tacho_lab::capacity::{CapacityRequest, SearchPlan, run_search};
 use tacho_lab::run::{Ending, Outcome};
@@ -110,7 +110,8 @@ fn symmetric(rate: f64, hold: TimeSpan) -> Result<Scenario, ScenarioError> {
 }
 
 fn driver<'b>(bench: &'b mut Model, kind: RunKind, place: &Path) -> Driver<'b> {
-    let about = CampaignAbout { kind, name: "c", scenario: "symmetric", description: "" };
+    let subject = Subject { name: "symmetric", ..Subject::default() };
+    let about = CampaignAbout { kind, name: "c", subject };
     Driver::new(bench, &about, RunDirectory::create(place).expect("creates"))
 }
 

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
 use crate::observation::Observation;
+use crate::search::{Purpose, SearchEnd};
+use crate::whose_cpu::WhoseCpu;
 
 /// The kind of measurement in a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,8 +93,22 @@ pub struct Recommendation {
     pub high: Option<f64>,
     /// How it was found, a sentence.
     pub method: String,
+    /// The same as data; absent from records of version 1.
+    pub estimator: Option<Estimator>,
     /// Position in `steps` of the measured step that is nearest.
     pub nearest_step: Option<usize>,
+}
+
+/// How a recommended workload is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Estimator {
+    /// Linear interpolation of mean CPU between the neighbouring steps; the interval comes from a
+    /// block bootstrap over seconds.
+    Interpolation {
+        /// Whose CPU.
+        whose_cpu: WhoseCpu,
+    },
 }
 
 /// Where a recommended workload lies in relation to the measured steps.
@@ -141,6 +157,8 @@ pub struct Capacity {
     pub precision: f64,
     /// Why the search ended, a sentence.
     pub ending: String,
+    /// The same as data; absent from records of version 1.
+    pub end: Option<SearchEnd>,
     /// Everything that was tried, in order.
     pub trials: Vec<Trial>,
 }
@@ -152,8 +170,8 @@ pub struct Trial {
     pub value: f64,
     /// Length of the measured window in seconds.
     pub hold_s: f64,
-    /// Its purpose: `bracket`, `bisect`, `verify`, `confirm` or `profile`.
-    pub purpose: String,
+    /// Its purpose.
+    pub purpose: Purpose,
     /// Its outcome.
     pub outcome: TrialOutcome,
     /// Why, a sentence each; empty for a pass.

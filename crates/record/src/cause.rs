@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::check::Check;
+use crate::condition::{ConditionCause, Requirement};
 use crate::direction::Direction;
 use crate::observation::Observation;
 
@@ -185,6 +186,13 @@ pub enum Cause {
         objective: String,
         /// The measured value; absent if it could not be measured.
         value: Option<f64>,
+    },
+    /// A condition of a comparison does not hold.
+    ConditionFailed {
+        /// What was asked to hold.
+        requirement: Requirement,
+        /// Why it does not.
+        because: Vec<ConditionCause>,
     },
     /// Another reason, of one step of a campaign.
     InStep {

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::basis::Basis;
 use crate::cause::Cause;
+use crate::condition::{ConditionCause, Requirement};
 use crate::figure::{Better, FigureUnit, Scale};
+use crate::property::{Property, PropertyValue};
 use crate::remark::Remark;
 use crate::verdict::Verdict;
 
@@ -40,6 +42,8 @@ pub struct Comparison {
     pub scenario: String,
     /// Its description.
     pub description: String,
+    /// Its description in Chinese; empty where it has none.
+    pub description_zh: String,
     /// When it began, RFC 3339 in UTC.
     pub started_at: String,
     /// How long it took, in seconds; 0 where runs that were there already are compared.
@@ -97,10 +101,26 @@ pub struct ComparisonSide {
     pub name: String,
     /// What it is.
     pub label: String,
+    /// The same as data; absent where directories were given, and from records of version 1.
+    pub what: Option<SideLabel>,
     /// Command that was run before each repeat.
     pub before: Option<String>,
     /// Its repeats, in the order in which they were made.
     pub repeats: Vec<Repeat>,
+}
+
+/// What a side is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SideLabel {
+    /// Tacho's own broker.
+    OwnBroker {
+        /// Its arguments, with spaces between.
+        arguments: String,
+    },
+    /// A command or a URL, as it is.
+    #[serde(untagged)]
+    Text(String),
 }
 
 /// A command that was run before a repeat.
@@ -158,7 +178,7 @@ pub struct Point {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FigureRow {
-    /// Its short name.
+    /// Its short name: that of a [`FigureName`](crate::FigureName).
     pub name: String,
     /// For people.
     pub label: String,
@@ -191,11 +211,7 @@ impl FigureRow {
 
     /// A difference with its sign, in percent or in the figure's unit.
     pub fn signed(&self, value: f64) -> String {
-        match self.scale {
-            Scale::Percent => format!("{value:+.1} %"),
-            Scale::Absolute if value < 0.0 => format!("-{}", self.unit.show(-value)),
-            Scale::Absolute => format!("+{}", self.unit.show(value)),
-        }
+        self.scale.signed(self.unit, value)
     }
 
     /// The values of all sides and, `with_aa`, those of the first condition's further repeats,
@@ -266,18 +282,26 @@ pub struct Difference {
     pub name: String,
     /// Its value on each side; several where it changed between the repeats of a side.
     pub values: Vec<String>,
+    /// What, as data; absent from records of version 1.
+    pub property: Option<Property>,
+    /// The values of each side as data; absent from records of version 1.
+    pub property_values: Vec<Vec<PropertyValue>>,
 }
 
 /// A condition and its outcome.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConditionResult {
     /// As it was asked for.
     pub condition: String,
+    /// The same as data; absent from records of version 1.
+    pub requirement: Option<Requirement>,
     /// Its outcome.
     pub outcome: ConditionOutcome,
     /// Why.
     pub reasons: Vec<String>,
+    /// The same as data, in the same order; absent from records of version 1.
+    pub causes: Vec<ConditionCause>,
 }
 
 /// The outcome of a condition.

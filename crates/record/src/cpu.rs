@@ -1,62 +1,8 @@
-//! Whose CPU an objective such as `cpu<=75%` is about.
+//! The CPU of a step that objectives such as `cpu<=75%` are about.
 
 use crate::step::Step;
 use crate::target::Placement;
-
-/// Whose CPU it is.
-///
-/// One definition holds for all rows of a result: it follows from where the broker is, never from
-/// how busy something was in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhoseCpu {
-    /// 1 - idle - steal of the broker's host, which the generator does not share.
-    Host,
-    /// 1 - idle - steal of the cores that the broker was given on a shared machine: in records of
-    /// earlier versions only. The kernel counts a core's states by ticks, and in virtual machines
-    /// 37 % exact were seen as 19 %.
-    BrokerCores,
-    /// User and system time of the broker's processes over elapsed time, divided by the cores that
-    /// they may use. Time that the hypervisor took is not taken off the elapsed time.
-    BrokerProcess,
-}
-
-impl WhoseCpu {
-    /// As the record writes it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::BrokerCores => "broker cores",
-            Self::BrokerProcess => "broker process",
-        }
-    }
-
-    /// In a sentence.
-    pub const fn explained(self) -> &'static str {
-        match self {
-            Self::Host => "1 - idle - steal of the broker's host",
-            Self::BrokerCores => "1 - idle - steal of the broker's cores",
-            Self::BrokerProcess => "the broker's processes, in percent of the cores they may use",
-        }
-    }
-
-    /// The definition for a broker that shares the generator's machine, or that does not.
-    pub const fn of_broker(one_machine: bool) -> Self {
-        if one_machine { Self::BrokerProcess } else { Self::Host }
-    }
-
-    /// CPU of a process, one core = 100, in percent of `cores`; `None` if these are unknown.
-    pub fn share(cpu: Option<f64>, cores: Option<usize>) -> Option<f64> {
-        let (cpu, cores) = cpu.zip(cores.filter(|cores| *cores > 0))?;
-        Some((cpu / cores as f64 * 100.0).round() / 100.0)
-    }
-
-    /// Reads the CPU of a record.
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Host, Self::BrokerCores, Self::BrokerProcess]
-            .into_iter()
-            .find(|known| known.name() == name)
-    }
-}
+use crate::whose_cpu::WhoseCpu;
 
 impl Step {
     /// Fills in [`Step::cpu_percent`]; `broker_cores` is how many cores the broker may use.
@@ -115,13 +61,13 @@ mod tests {
     }
 
     #[test]
-    fn whose_it_is() {
+    fn the_owner_of_the_figure_follows_from_where_the_broker_is() {
         assert_eq!(settled(false, None), (Some(40.0), "host".to_owned()));
         assert_eq!(settled(true, Some(1)), (Some(90.0), "broker process".to_owned()));
         assert_eq!(settled(true, Some(2)), (Some(45.0), "broker process".to_owned()));
         assert_eq!(settled(true, None), (None, String::new()));
-        for whose in [WhoseCpu::Host, WhoseCpu::BrokerCores, WhoseCpu::BrokerProcess] {
-            assert_eq!(WhoseCpu::parse(whose.name()), Some(whose));
+        for whose in WhoseCpu::ALL {
+            assert_eq!(WhoseCpu::parse(whose.name()), Some(*whose));
         }
     }
 }

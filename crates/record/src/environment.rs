@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::property::{Property, PropertyValue};
 use crate::target::Placement;
 
 /// The machine and its settings; absent (`null`) where the system does not tell.
@@ -79,70 +80,68 @@ pub struct Interface {
 }
 
 impl Environment {
-    /// Everything by name, for people.
-    pub fn entries(&self) -> Vec<(String, String)> {
-        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
-        let flag = |value: Option<bool>| match value {
-            Some(true) => "yes".to_owned(),
-            Some(false) => "no".to_owned(),
-            None => "unknown".to_owned(),
-        };
-        let count =
-            |value: Option<u64>| value.map_or_else(|| "unlimited".to_owned(), |v| v.to_string());
-        let list = |cores: &[usize]| match cores.is_empty() {
-            true => "not pinned".to_owned(),
-            false => cores.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        };
-        let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0);
-        let mut entries = vec![
-            ("tacho".to_owned(), self.tool_version.clone()),
-            ("platform".to_owned(), self.platform.clone()),
-            ("distribution".to_owned(), text(&self.distribution)),
-            ("kernel".to_owned(), text(&self.kernel)),
-            ("CPU".to_owned(), text(&self.cpu_model)),
-            ("cores online".to_owned(), text(&self.cpus_online)),
-            ("hardware threads share cores".to_owned(), flag(self.smt_active)),
-            ("virtual machine".to_owned(), flag(self.virtualised)),
-            ("frequency governor".to_owned(), text(&self.cpu_governor)),
-            ("turbo".to_owned(), flag(self.turbo)),
-            ("clock source".to_owned(), text(&self.clock_source)),
-            (
-                "NUMA nodes".to_owned(),
-                self.numa_nodes.map_or_else(|| "unknown".to_owned(), |nodes| nodes.to_string()),
-            ),
-            (
-                "memory".to_owned(),
-                self.memory_total_bytes.map_or_else(|| "unknown".to_owned(), gib),
-            ),
-            ("open files, soft limit".to_owned(), count(self.open_files_soft)),
-            ("open files, hard limit".to_owned(), count(self.open_files_hard)),
-            ("broker cores".to_owned(), list(&self.placement.broker_cores)),
-            ("generator cores".to_owned(), list(&self.placement.generator_cores)),
-            ("generator threads".to_owned(), self.placement.generator_threads.to_string()),
-            ("generator timing".to_owned(), self.placement.timing.clone()),
-            ("scenario hash".to_owned(), self.scenario_hash.clone()),
-        ];
-        let limits = [
-            ("control group", self.control_group.clone().filter(|path| path != "/")),
-            (
-                "cores, by control group",
-                self.control_group_cpu_cores.map(|cores| format!("{cores:.2}")),
-            ),
-            ("memory, by control group", self.control_group_memory_bytes.map(gib)),
-        ];
-        let limits = limits.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        entries.extend(limits);
+    /// Everything that is known about the machine and its settings.
+    pub fn entries(&self) -> Vec<(Property, PropertyValue)> {
+        let mut entries = self.machine();
+        entries.extend(self.run());
+        entries.extend(self.control_group());
         entries.extend(self.interfaces.iter().map(|interface| {
-            let mtu = interface.mtu.map_or_else(|| "unknown".to_owned(), |mtu| mtu.to_string());
-            let speed = interface.speed_mbit_per_s;
-            let speed = speed.map_or(String::new(), |speed| format!(", {speed} Mbit/s"));
-            (format!("interface {}", interface.name), format!("MTU {mtu}{speed}"))
+            let Interface { name, mtu, speed_mbit_per_s } = interface.clone();
+            (Property::Interface { name }, PropertyValue::Link { mtu, speed_mbit_per_s })
         }));
-        let known = self
-            .sysctl
-            .iter()
-            .filter_map(|(name, value)| value.as_ref().map(|value| (name.clone(), value.clone())));
+        let known = self.sysctl.iter().filter_map(|(name, value)| {
+            let value = PropertyValue::Text(value.clone()?);
+            Some((Property::KernelSetting { name: name.clone() }, value))
+        });
         entries.extend(known);
         entries
+    }
+
+    fn machine(&self) -> Vec<(Property, PropertyValue)> {
+        let text = |value: &Option<String>| PropertyValue::text(value.as_deref());
+        let nodes = self.numa_nodes.map(|nodes| nodes.to_string());
+        vec![
+            (Property::ToolVersion, PropertyValue::Text(self.tool_version.clone())),
+            (Property::Platform, PropertyValue::Text(self.platform.clone())),
+            (Property::Distribution, text(&self.distribution)),
+            (Property::Kernel, text(&self.kernel)),
+            (Property::CpuModel, text(&self.cpu_model)),
+            (Property::CoresOnline, text(&self.cpus_online)),
+            (Property::SharedCores, PropertyValue::flag(self.smt_active)),
+            (Property::VirtualMachine, PropertyValue::flag(self.virtualised)),
+            (Property::FrequencyGovernor, text(&self.cpu_governor)),
+            (Property::Turbo, PropertyValue::flag(self.turbo)),
+            (Property::ClockSource, text(&self.clock_source)),
+            (Property::NumaNodes, text(&nodes)),
+            (Property::Memory, PropertyValue::gib(self.memory_total_bytes)),
+            (Property::OpenFilesSoft, PropertyValue::limit(self.open_files_soft)),
+            (Property::OpenFilesHard, PropertyValue::limit(self.open_files_hard)),
+        ]
+    }
+
+    fn run(&self) -> [(Property, PropertyValue); 5] {
+        let Placement { broker_cores, generator_cores, generator_threads, timing, .. } =
+            &self.placement;
+        [
+            (Property::BrokerCores, PropertyValue::cores(broker_cores)),
+            (Property::GeneratorCores, PropertyValue::cores(generator_cores)),
+            (Property::GeneratorThreads, PropertyValue::Text(generator_threads.to_string())),
+            (Property::GeneratorTiming, PropertyValue::Text(timing.clone())),
+            (Property::ScenarioHash, PropertyValue::Text(self.scenario_hash.clone())),
+        ]
+    }
+
+    /// What the control group limits.
+    fn control_group(&self) -> impl Iterator<Item = (Property, PropertyValue)> {
+        let group = self.control_group.clone().filter(|path| path != "/");
+        let cores = self.control_group_cpu_cores.map(|cores| format!("{cores:.2}"));
+        let memory = self.control_group_memory_bytes;
+        let memory = memory.map(|bytes| PropertyValue::gib(Some(bytes)));
+        let limits = [
+            (Property::ControlGroup, group.map(PropertyValue::Text)),
+            (Property::ControlGroupCores, cores.map(PropertyValue::Text)),
+            (Property::ControlGroupMemory, memory),
+        ];
+        limits.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 }

@@ -10,6 +10,7 @@ mod campaign;
 mod cause;
 mod check;
 mod comparison;
+mod condition;
 mod consequence;
 mod course;
 mod cpu;
@@ -22,52 +23,58 @@ mod figure;
 mod headline;
 mod hosts;
 mod latency;
+mod named;
 mod observation;
 pub mod output;
 pub mod past;
 mod percentiles;
 mod phase;
+mod property;
 mod read;
 mod remark;
 mod run;
+mod search;
 mod series;
 mod step;
 mod target;
 mod timestamp;
 mod verdict;
 mod version;
+mod whose_cpu;
 
 pub use action::{ActionKind, ActionRecord, ActionState};
 pub use basis::Basis;
 pub use campaign::{
-    Capacity, DeclaredLost, Finding, Position, Recommendation, RunKind, Series, Severity,
-    SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,
+    Capacity, DeclaredLost, Estimator, Finding, Position, Recommendation, RunKind, Series,
+    Severity, SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,
 };
 pub use cause::Cause;
 pub use check::Check;
 pub use comparison::{
     Again, BeforeRun, Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult,
-    Difference, FigureRow, Judgement, Method, Point, Repeat, Spread,
+    Difference, FigureRow, Judgement, Method, Point, Repeat, SideLabel, Spread,
 };
+pub use condition::{ConditionCause, Requirement};
 pub use consequence::{Consequence, CutShort};
 pub use course::{PhaseRecord, Restart};
-pub use cpu::WhoseCpu;
 pub use curves::{SideCurve, StepCurves};
 pub use data::RunData;
 pub use direction::Direction;
 pub use effect::ActionEffect;
 pub use environment::{Environment, Interface};
-pub use figure::{Better, FigureUnit, Scale};
-pub use headline::Headline;
+pub use figure::{Better, FigureName, FigureUnit, Scale};
+pub use headline::{Headline, HeadlineName, HeadlineUnit};
 pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};
 pub use observation::Observation;
 pub use output::{OutputError, RunDirectory};
 pub use percentiles::{Cumulative, curve_of, curve_of_file, parse_percentiles, read_percentiles};
 pub use phase::PhaseName;
+pub use property::{Property, PropertyValue};
 pub use read::{ReadError, read_comparison, read_json, read_record};
 pub use remark::Remark;
 pub use run::RunRecord;
+pub use search::{Purpose, SearchEnd};
 pub use series::{BrokerRow, BrokerSpent, PartBy, PartRow, SeriesRow};
 pub use step::{
     Gate, LostRange, SUSTAINED_PERCENT, Step, StepGroup, ThresholdResult, ViolationCounts,
@@ -77,3 +84,4 @@ pub use target::{Placement, TargetKind, TargetRecord};
 pub use timestamp::Timestamp;
 pub use verdict::Verdict;
 pub use version::SCHEMA_VERSION;
+pub use whose_cpu::WhoseCpu;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
+use crate::property::Property;
 
 /// One note of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,7 +65,7 @@ pub enum Remark {
     ApartFromItself {
         /// The side.
         side: String,
-        /// Labels of the figures.
+        /// Names of the figures.
         figures: Vec<String>,
     },
     /// The runs were not made in turns.
@@ -72,14 +73,14 @@ pub enum Remark {
     /// The scenarios of the sides differ.
     ScenariosDiffer {
         /// The differing items.
-        names: Vec<String>,
+        names: Vec<Property>,
         /// How many more differences there are.
         more: u64,
     },
     /// The environments of the sides differ.
     EnvironmentsDiffer {
         /// The differing items.
-        names: Vec<String>,
+        names: Vec<Property>,
         /// How many more differences there are.
         more: u64,
     },

@@ -36,6 +36,9 @@ pub struct RunRecord {
     pub name: String,
     /// The scenario's description.
     pub description: String,
+    /// The scenario's description in Chinese; empty where it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description_zh: String,
     /// When the run began, RFC 3339 in UTC.
     pub started_at: String,
     /// How long it took from start to end, in seconds.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::lang::Lang;
 use super::text::closing_text;
 use tacho_record::{
     Capacity, Position, Recommendation, RunKind, RunRecord, Severity, Skipped, Step, StepTarget,
@@ -110,7 +111,8 @@ fn trials(out: &mut String, capacity: &Capacity, record: &RunRecord) {
     let _ = writeln!(out, "\nTRIALS");
     head(out, &capacity.variable);
     for trial in &capacity.trials {
-        let label = format!("{} {} {} s", trial.purpose, shown(trial.value), shown(trial.hold_s));
+        let label =
+            format!("{} {} {} s", trial.purpose.name(), shown(trial.value), shown(trial.hold_s));
         let outcome = match trial.outcome {
             TrialOutcome::Pass => "pass",
             TrialOutcome::Fail => "fail",
@@ -154,7 +156,8 @@ pub fn capacity_text(capacity: &Capacity) -> String {
     let Some(pass) = capacity.highest_pass else {
         return format!(
             "capacity of {} at {objectives}: nothing passes; {upper}; {}",
-            capacity.variable, capacity.ending
+            capacity.variable,
+            Lang::En.ending(capacity)
         );
     };
     let tps = capacity.tps.map_or_else(String::new, |tps| format!(" ({} TPS)", format::rate(tps)));
@@ -165,7 +168,7 @@ pub fn capacity_text(capacity: &Capacity) -> String {
         show(pass),
         capacity.confirmed,
         capacity.confirm,
-        capacity.ending
+        Lang::En.ending(capacity)
     )
 }
 

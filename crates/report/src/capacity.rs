@@ -97,7 +97,7 @@ pub(super) fn table(lang: Lang, record: &RunRecord, capacity: &Capacity) -> Grid
             matches!(trial.outcome, TrialOutcome::GeneratorBound | TrialOutcome::Disturbed),
             vec![
                 Cell::link(&number, &step.map_or_else(String::new, report_of)),
-                Cell::text(lang.told(&trial.purpose)),
+                Cell::text(lang.trial_purpose(trial.purpose).to_owned()),
                 Cell::text(Unit::Number.show(trial.value)),
                 Cell::text(lang.seconds(format!("{:.0}", trial.hold_s))),
                 figure(&|step| Some(rate(step.tps))),

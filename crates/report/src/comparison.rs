@@ -5,9 +5,7 @@ use std::fmt::Write as _;
 use super::axis::{Scale as AxisScale, Unit};
 use super::chart::{Axis, Chart, Line, Marker, Style, from_zero};
 use super::charts::{curve, quantile_chart};
-use super::comparison_text::{
-    change_shown, ends_shown, floor_shown, interval_ends, median_shown, verdict_sentence,
-};
+use super::comparison_text::{change_shown, ends_shown, floor_shown, interval_ends, median_shown};
 use super::document::{document, files};
 use super::elements::{banner, escape, tiles};
 use super::grid::{Cell, Grid};
@@ -46,8 +44,8 @@ fn header(lang: Lang, out: &mut String, comparison: &Comparison) {
     if comparison.elapsed_s > 0.0 {
         facts.push(lang.duration(comparison.elapsed_s));
     }
-    let description = lang.told(&comparison.description);
-    banner(out, lang.comparison(), (&comparison.scenario, &description), &facts);
+    let description = lang.description(&comparison.description, &comparison.description_zh);
+    banner(out, lang.comparison(), (&comparison.scenario, description), &facts);
     let class = match comparison.verdict {
         Judgement::Better | Judgement::NoChange => "class=\"verdict ok\"",
         Judgement::Worse | Judgement::Mixed => "class=\"verdict\"",
@@ -59,7 +57,7 @@ fn header(lang: Lang, out: &mut String, comparison: &Comparison) {
         Judgement::Unclear => " style=\"color:var(--warn)\"",
         _ => "",
     };
-    let sentence = lang.told(&verdict_sentence(comparison));
+    let sentence = lang.compared(comparison);
     let _ = write!(
         out,
         "<section {class}><b{colour}>{}</b><p>{}</p><ul>",
@@ -70,7 +68,7 @@ fn header(lang: Lang, out: &mut String, comparison: &Comparison) {
     for side in &comparison.sides {
         let before = side.before.as_ref();
         let before = before.map_or_else(String::new, |command| lang.after_command(command));
-        sides.push((side.name.as_str(), format!("{}{before}", lang.told(&side.label))));
+        sides.push((side.name.as_str(), format!("{}{before}", lang.side_of(side))));
     }
     if !comparison.aa_repeats.is_empty() {
         sides.push(("A/A", lang.the_first_side_once_more().to_owned()));
@@ -85,7 +83,7 @@ fn header(lang: Lang, out: &mut String, comparison: &Comparison) {
         );
     }
     for result in &comparison.conditions {
-        let sentence = lang.condition_was((&result.condition, result.outcome), &result.reasons);
+        let sentence = lang.condition_was(result);
         let _ = write!(out, "<li>{}</li>", escape(&sentence));
     }
     out.push_str("</ul></section>\n");
@@ -93,7 +91,7 @@ fn header(lang: Lang, out: &mut String, comparison: &Comparison) {
         let key = |name: &&str| point.figures.iter().find(|row| row.name == *name);
         let tile = |row: &FigureRow| {
             let change = row.changes.first()?;
-            let (figure, verdict) = (lang.told(&row.label), lang.judgement(change.verdict));
+            let (figure, verdict) = (lang.figure_of(row), lang.judgement(change.verdict));
             let words = format!("{figure}{}{verdict}", lang.colon());
             Some((change_shown(row, change), words))
         };
@@ -140,7 +138,7 @@ fn table(lang: Lang, out: &mut String, comparison: &Comparison, point: &Point) {
     );
     for row in &point.figures {
         for (index, change) in row.changes.iter().enumerate() {
-            let label = if index == 0 { lang.told(&row.label) } else { String::new() };
+            let label = if index == 0 { lang.figure_of(row) } else { String::new() };
             let _ = write!(out, "<tr><th>{}</th>", escape(&label));
             for spread in row.spreads(with_aa) {
                 let (median, range) = match index {
@@ -181,7 +179,7 @@ fn change_cells(lang: Lang, out: &mut String, (row, change): (&FigureRow, &Chang
     let interval = interval_ends(row, change)
         .map_or_else(|| "–".to_owned(), |(low, high)| lang.range(low, high));
     let (shown, floor) = (change_shown(row, change), floor_shown(row, change));
-    let figure = lang.told(&row.label);
+    let figure = lang.figure_of(row);
     let sentence = lang.change_was((&figure, &shown, change.verdict), &interval, &floor);
     let _ = write!(
         out,
@@ -256,7 +254,7 @@ fn over_steps(page: &mut Page, comparison: &Comparison) {
         let to = points.last().map_or(1.0, |(x, _)| *x);
         let scale = AxisScale::exactly(from, to, Unit::Number);
         let x = Axis { title: lang.step_axis().to_owned(), scale, unit: Unit::Number };
-        let label = lang.told(&figure.label);
+        let label = lang.figure_of(figure);
         let y = from_zero(&label, unit, &lines);
         Some(Chart::new(&capitalised(&label), x, y, lines))
     };
@@ -294,7 +292,7 @@ fn over_repeats(page: &mut Page, comparison: &Comparison) {
         let unit = axis_unit(row.unit);
         let scale = AxisScale::exactly(1.0, longest as f64, Unit::Number);
         let x = Axis { title: lang.repeats_that_count().to_owned(), scale, unit: Unit::Number };
-        let label = lang.told(&row.label);
+        let label = lang.figure_of(row);
         let y = from_zero(&label, unit, &lines);
         Some(Chart::new(&capitalised(&label), x, y, lines))
     };
@@ -312,8 +310,8 @@ fn surroundings(page: &mut Page, comparison: &Comparison) {
         heads.extend(comparison.sides.iter().map(|side| side.name.as_str()));
         let mut grid = Grid::new(&heads);
         for difference in differences {
-            let values = difference.values.iter().map(|value| Cell::prose(lang.told(value)));
-            let name = Cell::text(lang.told(&difference.name));
+            let values = lang.difference_values(difference).into_iter().map(Cell::prose);
+            let name = Cell::text(lang.difference_name(difference));
             grid.row(false, std::iter::once(name).chain(values).collect());
         }
         grid.render(&mut page.out);

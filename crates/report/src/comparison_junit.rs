@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, TestCaseStatus, TestSuite};
 
-use super::comparison_text::{change_shown, interval_shown, verdict_sentence};
+use super::comparison_text::{change_shown, interval_shown};
 use super::junit::{case, document, failed};
+use super::lang::Lang;
 use tacho_record::{Comparison, ConditionOutcome, Judgement};
 
 /// A test case per figure and side, per condition, and for the verdict. Only a condition can fail:
@@ -18,7 +19,7 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
     suite.add_property(("started_at", comparison.started_at.as_str()));
     suite.add_property(("verdict", comparison.verdict.name()));
     for side in &comparison.sides {
-        suite.add_property((side.name.as_str(), side.label.as_str()));
+        suite.add_property((side.name.clone(), Lang::En.side_of(side)));
     }
     let case = |name: &str, status| case(&comparison.scenario, name, status);
     for point in &comparison.points {
@@ -50,16 +51,16 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
         }
     }
     for result in &comparison.conditions {
-        let words = result.reasons.join("\n");
+        let words = Lang::En.condition_reasons(result).join("\n");
         let status = match result.outcome {
             ConditionOutcome::Holds => TestCaseStatus::success(),
             ConditionOutcome::Failed => failed(NonSuccessKind::Failure, "regression", &words),
             ConditionOutcome::Undecided => failed(NonSuccessKind::Error, "undecided", &words),
         };
-        suite.add_test_case(case(&result.condition, status));
+        suite.add_test_case(case(&Lang::En.condition_of(result), status));
     }
     let mut verdict = case("verdict", TestCaseStatus::success());
-    verdict.set_system_out(verdict_sentence(comparison));
+    verdict.set_system_out(Lang::En.compared(comparison));
     suite.add_test_case(verdict);
     document(suite)
 }

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use super::lang::Lang;
 use super::markdown::text as safe;
-use tacho_record::Scale;
-use tacho_record::{
-    Change, Comparison, ConditionResult, FigureRow, Judgement, Point, Repeat, Spread,
-};
+use tacho_record::{Change, Comparison, FigureRow, Point, Repeat, Scale, Spread};
+
+/// Terminals and Markdown are in English.
+const LANG: Lang = Lang::En;
 
 /// A change with sign and unit.
 pub(crate) fn change_shown(row: &FigureRow, change: &Change) -> String {
@@ -46,41 +47,6 @@ pub(crate) fn ends_shown(row: &FigureRow, spread: &Spread) -> Option<(String, St
     Some((row.unit.show(min), row.unit.show(max)))
 }
 
-/// The result in a sentence.
-pub(crate) fn verdict_sentence(comparison: &Comparison) -> String {
-    let (Some(first), others) = (comparison.sides.first(), comparison.sides.get(1..)) else {
-        return String::new();
-    };
-    let others: Vec<&str> =
-        others.unwrap_or_default().iter().map(|side| side.name.as_str()).collect();
-    let against = format!("{} against {}", others.join(", "), first.name);
-    let told = |wanted: Judgement| {
-        let mut labels: Vec<&str> = Vec::new();
-        for row in comparison.points.iter().flat_map(|point| &point.figures) {
-            let is_one = row.changes.iter().any(|change| change.verdict == wanted);
-            if is_one && !labels.contains(&row.label.as_str()) {
-                labels.push(&row.label);
-            }
-        }
-        labels.join("; ")
-    };
-    match comparison.verdict {
-        Judgement::Better => format!("{against}: better in {}.", told(Judgement::Better)),
-        Judgement::Worse => format!("{against}: worse in {}.", told(Judgement::Worse)),
-        Judgement::Mixed => format!(
-            "{against}: better in {}. Worse in {}.",
-            told(Judgement::Better),
-            told(Judgement::Worse)
-        ),
-        Judgement::NoChange => {
-            format!("{against}: no difference distinguishable from noise.")
-        }
-        Judgement::Unclear => {
-            format!("{against}: too few repeats that count to tell a difference from noise.")
-        }
-    }
-}
-
 /// The noise floor in a sentence.
 pub(crate) fn floor_sentence(comparison: &Comparison) -> String {
     let first = comparison.sides.first().map_or("", |side| side.name.as_str());
@@ -108,13 +74,6 @@ fn counting_words(repeats: &[Repeat]) -> String {
     }
 }
 
-/// The outcome of a condition, with its reason.
-fn condition_sentence(result: &ConditionResult) -> String {
-    let why = result.reasons.join("; ");
-    let why = if why.is_empty() { why } else { format!(": {why}") };
-    format!("{}: {}{why}", result.condition, result.outcome.words())
-}
-
 /// The comparison as plain text, every figure with its unit.
 pub fn comparison_text(comparison: &Comparison) -> String {
     let mut out = String::new();
@@ -125,7 +84,8 @@ pub fn comparison_text(comparison: &Comparison) -> String {
         let _ = writeln!(
             out,
             "{:<10} {}{before}; repeats that count: {repeats}",
-            side.name, side.label
+            side.name,
+            LANG.side_of(side)
         );
     }
     if !comparison.aa_repeats.is_empty() {
@@ -143,25 +103,26 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     if !comparison.environment.is_empty() {
         let _ = writeln!(out, "\nENVIRONMENTS DIFFER");
         for difference in &comparison.environment {
-            let pairs = comparison.sides.iter().zip(&difference.values);
+            let pairs = comparison.sides.iter().zip(LANG.difference_values(difference));
             let values = pairs.map(|(side, value)| format!("{}: {value}", side.name));
-            let _ =
-                writeln!(out, "  {}: {}", difference.name, values.collect::<Vec<_>>().join(", "));
+            let values = values.collect::<Vec<_>>().join(", ");
+            let _ = writeln!(out, "  {}: {values}", LANG.difference_name(difference));
         }
     }
     for difference in &comparison.scenario_differences {
-        let values = difference.values.join(" | ");
-        let _ = writeln!(out, "scenario differs: {}: {values}", difference.name);
+        let values = LANG.difference_values(difference).join(" | ");
+        let name = LANG.difference_name(difference);
+        let _ = writeln!(out, "scenario differs: {name}: {values}");
     }
     let _ = writeln!(out);
     for result in &comparison.conditions {
-        let _ = writeln!(out, "{}", condition_sentence(result));
+        let _ = writeln!(out, "{}", LANG.condition_was(result));
     }
     for note in &comparison.notes {
         let _ = writeln!(out, "note: {note}");
     }
     let _ = writeln!(out, "verdict: {}", comparison.verdict.name());
-    let _ = writeln!(out, "  {}", verdict_sentence(comparison));
+    let _ = writeln!(out, "  {}", LANG.compared(comparison));
     out
 }
 
@@ -185,7 +146,7 @@ fn point_text(out: &mut String, comparison: &Comparison, point: &Point) {
         for (index, change) in row.changes.iter().enumerate() {
             // With more than two sides each has a line of its own below the first.
             let label = match (index, sides.len()) {
-                (0, _) => format!("  {}", row.label),
+                (0, _) => format!("  {}", LANG.figure_of(row)),
                 _ => format!("    {}", change.side),
             };
             let _ = write!(out, "{label:<42}");
@@ -210,9 +171,9 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "## Comparison of {}\n", safe(&comparison.scenario));
     let words = comparison.verdict.words();
-    let _ = writeln!(out, "**{words}**: {}\n", safe(&verdict_sentence(comparison)));
+    let _ = writeln!(out, "**{words}**: {}\n", safe(&LANG.compared(comparison)));
     for side in &comparison.sides {
-        let _ = writeln!(out, "- {}: {}", safe(&side.name), safe(&side.label));
+        let _ = writeln!(out, "- {}: {}", safe(&side.name), safe(&LANG.side_of(side)));
     }
     for point in &comparison.points {
         if !point.label.is_empty() {
@@ -230,8 +191,8 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         for row in &point.figures {
             for change in &row.changes {
                 let label = match row.changes.len() {
-                    1 => row.label.clone(),
-                    _ => format!("{}: {}", row.label, change.side),
+                    1 => LANG.figure_of(row),
+                    _ => format!("{}: {}", LANG.figure_of(row), change.side),
                 };
                 let medians = row.spreads(with_aa).map(|spread| median_shown(row, spread));
                 let medians: Vec<String> = medians.collect();
@@ -249,7 +210,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         }
     }
     for result in &comparison.conditions {
-        let _ = write!(out, "\n- {}", safe(&condition_sentence(result)));
+        let _ = write!(out, "\n- {}", safe(&LANG.condition_was(result)));
     }
     let _ = write!(out, "\n\n{}\n", safe(&floor_sentence(comparison)));
     for note in &comparison.notes {

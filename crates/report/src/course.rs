@@ -33,7 +33,7 @@ pub(super) fn restart_cells(lang: Lang, restart: &Restart) -> [String; 4] {
 /// The recovery of bridges after a kill, in cells; `None` without bridges.
 pub(super) fn backlog_cells(lang: Lang, restart: &Restart) -> Option<[String; 2]> {
     let drained = restart.drained_ms.map(|ms| format::latency(ms * 1e3));
-    let drained = drained.unwrap_or_else(|| lang.told("never, or too little to tell"));
+    let drained = drained.unwrap_or_else(|| lang.never_or_too_few().to_owned());
     Some([thousands(restart.waiting_max?), drained])
 }
 

@@ -54,7 +54,8 @@ fn header(lang: Lang, out: &mut String, record: &RunRecord) {
         facts.push(lang.count_of_clients(thousands(record.clients)));
     }
     facts.push(lang.duration(record.elapsed_s));
-    banner(out, kind, (&record.scenario, &lang.told(&record.description)), &facts);
+    let description = lang.description(&record.description, &record.description_zh);
+    banner(out, kind, (&record.scenario, description), &facts);
     let class = if record.verdict == Verdict::Ok { "verdict ok" } else { "verdict" };
     let _ = write!(
         out,

@@ -78,10 +78,7 @@ fn figure(lang: Lang, record: &RunRecord, name: &str, members: &[&Series]) -> Fi
         _ => format::capitalised(name),
     };
     let published = match drawn.iter().any(|drawn| !drawn.published.is_empty()) {
-        true => {
-            let source = published::GUIDE;
-            lang.source(source.name, lang.told(source.hardware), lang.told(source.load))
-        }
+        true => lang.published(&published::GUIDE),
         false => String::new(),
     };
     let charts =

@@ -27,8 +27,9 @@ pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
     remarks(lang, head, record);
     if let Some(found) = &record.capacity {
         page.section("capacity", lang.capacity());
-        if !found.ending.is_empty() {
-            page.note(&lang.told(&found.ending));
+        let ending = lang.ending(found);
+        if !ending.is_empty() {
+            page.note(&ending);
         }
         page.charts(vec![capacity::chart(lang, found)]);
         capacity::table(lang, record, found).render(&mut page.out);
@@ -125,12 +126,12 @@ fn recommendations(page: &mut Page, record: &RunRecord) {
         );
     }
     grid.render(&mut page.out);
-    let mut methods: Vec<&str> =
-        record.recommendations.iter().map(|one| one.method.as_str()).collect();
+    let mut methods: Vec<String> =
+        record.recommendations.iter().map(|one| lang.found_by(one)).collect();
     methods.sort_unstable();
     methods.dedup();
     for method in methods.into_iter().filter(|method| !method.is_empty()) {
-        page.note(&lang.told(method));
+        page.note(&method);
     }
 }
 
@@ -159,12 +160,7 @@ fn step_tables(page: &mut Page, record: &RunRecord) {
         page.section("steps", lang.steps());
         guide.render(&mut page.out);
         if guide.has_published() {
-            let source = published::GUIDE;
-            page.note(&lang.source(
-                source.name,
-                lang.told(source.hardware),
-                lang.told(source.load),
-            ));
+            page.note(&lang.published(&published::GUIDE));
         }
     }
     let rows = rows.into_iter().flat_map(|series| {
@@ -175,12 +171,7 @@ fn step_tables(page: &mut Page, record: &RunRecord) {
         page.section("rows", lang.scenarios());
         bifromq.render(&mut page.out);
         if bifromq.has_published() {
-            let source = published::BIFROMQ;
-            page.note(&lang.source(
-                source.name,
-                lang.told(source.hardware),
-                lang.told(source.load),
-            ));
+            page.note(&lang.published(&published::BIFROMQ));
         }
     }
     if !guide.is_empty() {
@@ -256,7 +247,7 @@ fn left_out(page: &mut Page, record: &RunRecord) {
                 vec![
                     Cell::text(point.series.clone()),
                     Cell::text(point.label.clone()),
-                    Cell::prose(lang.told(&point.reason)),
+                    Cell::prose(point.reason.clone()),
                 ],
             );
         }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::campaign::{capacity_text, recommendation_text};
+use crate::lang::Lang;
 use tacho_record::{Capacity, RunKind, RunRecord, Severity, Step, TrialOutcome, Verdict};
 use tacho_scenario::format;
 use tacho_scenario::steps::shown;
@@ -27,8 +28,10 @@ pub fn markdown(record: &RunRecord) -> String {
         record.started_at,
         record.elapsed_s
     );
-    let headlines = record.headlines.iter();
-    list(&mut out, headlines.map(|headline| format!("{}: {}", headline.label, headline.shown())));
+    let shown = |headline| {
+        format!("{}: {}", Lang::En.headline(headline), Lang::En.headline_value(headline))
+    };
+    list(&mut out, record.headlines.iter().map(shown));
     list(&mut out, record.reasons.iter().cloned());
     let results = record
         .recommendations
@@ -65,7 +68,8 @@ fn trials(out: &mut String, record: &RunRecord, capacity: &Capacity) {
             TrialOutcome::GeneratorBound => "generator bound",
             TrialOutcome::Disturbed => "disturbed",
         };
-        let label = format!("{} {}, {} s", trial.purpose, shown(trial.value), shown(trial.hold_s));
+        let label =
+            format!("{} {}, {} s", trial.purpose.name(), shown(trial.value), shown(trial.hold_s));
         let _ = writeln!(out, "| {label} | {} | {outcome} |", cells(step));
     }
 }
@@ -147,7 +151,7 @@ pub(crate) fn text(plain: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacho_record::{LatencyStats, Trial};
+    use tacho_record::{LatencyStats, Purpose, Trial};
 
     #[test]
     fn a_run_in_markdown() {
@@ -179,7 +183,7 @@ mod tests {
         let trial = Trial {
             value: 100.0,
             hold_s: 5.0,
-            purpose: "bracket".to_owned(),
+            purpose: Purpose::Bracket,
             outcome: TrialOutcome::Fail,
             reasons: vec![],
             causes: vec![],

@@ -82,7 +82,7 @@ pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
 
 fn key_figures(lang: Lang, record: &RunRecord, step: &Step) -> Vec<(String, String)> {
     let us = |value: Option<u64>| lang.latency_or(value.map(|value| value as f64));
-    let on_top = |headline: &Headline| (lang.told(&headline.shown()), lang.told(&headline.label));
+    let on_top = |headline: &Headline| (lang.headline_value(headline), lang.headline(headline));
     let on_top: Vec<(String, String)> = record.headlines.iter().map(on_top).collect();
     let mut tiles = vec![
         (rate(step.tps), lang.messages_per_second_in_out()),
@@ -335,7 +335,7 @@ pub(super) fn conditions(page: &mut Page, record: &RunRecord) {
         page.section("failures", lang.first_failures_of_clients());
         page.out.push_str("<ol class=\"failures\">");
         for sentence in &record.first_failures {
-            let _ = write!(page.out, "<li>{}</li>", escape(&lang.told(sentence)));
+            let _ = write!(page.out, "<li>{}</li>", escape(sentence));
         }
         page.out.push_str("</ol>\n");
     }

@@ -98,14 +98,10 @@ fn environment(page: &mut Page, environment: &Environment) {
     let lang = page.lang;
     page.section("environment", lang.environment());
     page.out.push_str("<div class=\"columns\">");
-    let entries = environment.entries();
-    let told = |(name, value): (String, String)| (lang.told(&name), lang.told(&value));
-    // Kernel settings follow the machine.
-    let machine = entries.iter().position(|(name, _)| name.contains('.')).unwrap_or(entries.len());
-    let entries: Vec<_> = entries.into_iter().map(told).collect();
-    pairs(&mut page.out, lang.machine(), &entries[..machine]);
-    if machine < entries.len() {
-        pairs(&mut page.out, lang.kernel_settings(), &entries[machine..]);
+    let [machine, settings] = lang.entries(environment);
+    pairs(&mut page.out, lang.machine(), &machine);
+    if !settings.is_empty() {
+        pairs(&mut page.out, lang.kernel_settings(), &settings);
     }
     page.out.push_str("</div>\n");
 }

@@ -4,8 +4,8 @@ use tacho_record::{Comparison, RunRecord};
 
 use crate::lang::Lang;
 
-/// Writes the sentences of reasons, notes, findings, actions and trials from their data. Those of
-/// records that have no data for them stay.
+/// Writes the sentences and labels of a run from their data. Those of records that have no data for
+/// them stay.
 pub fn tell(record: &mut RunRecord) {
     const LANG: Lang = Lang::En;
     if !record.causes.is_empty() {
@@ -28,19 +28,43 @@ pub fn tell(record: &mut RunRecord) {
             trial.reasons = trial.causes.iter().map(|cause| LANG.cause(cause)).collect();
         }
     }
+    for headline in &mut record.headlines {
+        headline.label = LANG.headline(headline);
+    }
+    for one in &mut record.recommendations {
+        one.method = LANG.found_by(one);
+    }
+    if let Some(capacity) = &mut record.capacity {
+        capacity.ending = LANG.ending(capacity);
+    }
 }
 
-/// Writes the notes of a comparison, and the reasons of its changes, from their data.
+/// Writes the sentences and labels of a comparison from their data. Those of records that have no
+/// data for them stay.
 pub fn tell_comparison(comparison: &mut Comparison) {
+    const LANG: Lang = Lang::En;
+    for side in &mut comparison.sides {
+        side.label = LANG.side_of(side);
+    }
+    let environment = comparison.environment.iter_mut();
+    for difference in environment.chain(&mut comparison.scenario_differences) {
+        (difference.name, difference.values) =
+            (LANG.difference_name(difference), LANG.difference_values(difference));
+    }
+    for result in &mut comparison.conditions {
+        (result.condition, result.reasons) =
+            (LANG.condition_of(result), LANG.condition_reasons(result));
+    }
     let rows = comparison.points.iter_mut().flat_map(|point| &mut point.figures);
     for row in rows {
+        row.label = LANG.figure_of(row);
         let again = row.aa.iter_mut().map(|again| &mut again.change);
         for change in row.changes.iter_mut().chain(again) {
-            change.reason = Lang::En.reason_of(change);
+            change.reason = LANG.reason_of(change);
         }
     }
     if !comparison.remarks.is_empty() {
         let remarks = comparison.remarks.iter();
-        comparison.notes = remarks.map(|remark| Lang::En.remark(remark)).collect();
+        comparison.notes = remarks.map(|remark| LANG.remark(remark)).collect();
     }
 }

@@ -32,7 +32,8 @@ pub fn summary_text(record: &RunRecord) -> String {
         let _ = writeln!(out);
     }
     for headline in &record.headlines {
-        let _ = writeln!(out, "  {:<48}{:>18}", headline.label, headline.shown());
+        let (label, value) = (LANG.headline(headline), LANG.headline_value(headline));
+        let _ = writeln!(out, "  {label:<48}{value:>18}");
     }
     for (index, step) in record.steps.iter().enumerate() {
         if record.steps.len() > 1 {

@@ -67,6 +67,7 @@ impl Checker<'_> {
         let scenario = Scenario {
             name,
             description: raw.description,
+            description_zh: raw.description_zh,
             seed: raw.seed.map_or(Ok(1), |seed| self.whole(&seed, "a seed", 0, i64::MAX as u64))?,
             machines,
             bridges: raw

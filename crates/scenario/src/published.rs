@@ -9,9 +9,20 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+/// A published report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Publication {
+    /// The guide that measured EMQX.
+    EmqxGuide,
+    /// The report of BifroMQ.
+    BifromqReport,
+}
+
 /// The source of published figures and their test environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
+    /// Which report.
+    pub publication: Publication,
     /// Short name for legends.
     pub name: &'static str,
     /// Broker and machine, a line for captions.
@@ -24,6 +35,7 @@ pub struct Source {
 
 /// The guide's machine.
 pub const GUIDE: Source = Source {
+    publication: Publication::EmqxGuide,
     name: "EMQX guide",
     hardware: "EMQX 5.1.6, one node, 4 vCPU Xeon Platinum 8378A 3.0 GHz, 8 GiB, CentOS 7.9, default \
                configuration",
@@ -33,6 +45,7 @@ pub const GUIDE: Source = Source {
 
 /// The BifroMQ report's machine.
 pub const BIFROMQ: Source = Source {
+    publication: Publication::BifromqReport,
     name: "BifroMQ report",
     hardware: "BifroMQ standalone, 32 cores, 128 GB, JVM heap 40 GB",
     load: "a second machine with 32 cores",

@@ -14,6 +14,8 @@ pub(super) struct RawScenario {
     pub(super) name: Spanned<String>,
     #[serde(default)]
     pub(super) description: String,
+    #[serde(default)]
+    pub(super) description_zh: String,
     pub(super) seed: Option<Spanned<Whole>>,
     pub(super) machines: Option<Spanned<Whole>>,
     #[serde(default)]

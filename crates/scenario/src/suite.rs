@@ -16,6 +16,8 @@ pub struct Suite {
     pub name: &'static str,
     /// One sentence.
     pub description: &'static str,
+    /// The same in Chinese.
+    pub description_zh: &'static str,
     /// Its curves and rows, in the order of the report.
     pub series: Vec<SuiteSeries>,
 }
@@ -99,6 +101,7 @@ fn guide() -> Suite {
     Suite {
         name: "guide",
         description: "The EMQX guide: QoS 0, 1 and 2, payload 128 B to 8 KiB, models, bridge.",
+        description_zh: "EMQX 指南：QoS 0、1、2，载荷 128 B 至 8 KiB，各种模型，桥接。",
         series: vec![
             ladder("qos0", "QoS 0", "qos", &RateLadder::symmetric("0", 6), "symmetric-qos0"),
             ladder("qos1", "QoS 1", "qos", &RateLadder::symmetric("1", 5), "symmetric-qos1"),
@@ -215,6 +218,7 @@ fn bifromq() -> Suite {
     Suite {
         name: "bifromq",
         description: "The BifroMQ report, row by row.",
+        description_zh: "BifroMQ 报告，逐行重现。",
         series: published::bifromq().iter().map(row).collect(),
     }
 }

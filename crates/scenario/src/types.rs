@@ -24,6 +24,9 @@ pub struct Scenario {
     pub name: String,
     /// One sentence.
     pub description: String,
+    /// The same in Chinese; empty where there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description_zh: String,
     /// Seed of payload fill and random phases.
     pub seed: u64,
     /// Virtual load machines that every group is divided over: `{{machine}}` in templates.

@@ -12,6 +12,7 @@ use tacho_scenario::Scenario;
 use super::bench::{Bench, CampaignNews, Performance};
 use super::error::CampaignError;
 use super::parent::{Campaign, Place, target_failed};
+use super::subject::Subject;
 use crate::run::{Ending, Outcome};
 
 /// A campaign under way.
@@ -42,9 +43,7 @@ pub struct CampaignAbout<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its scenario, or the suite.
-    pub scenario: &'a str,
-    /// What that is.
-    pub description: &'a str,
+    pub subject: Subject<'a>,
 }
 
 /// A run to make.
@@ -102,10 +101,10 @@ impl<'b> Driver<'b> {
         about: &CampaignAbout<'_>,
         directory: RunDirectory,
     ) -> Self {
-        let CampaignAbout { kind, name, scenario, description } = *about;
+        let CampaignAbout { kind, name, subject } = *about;
         Self {
             bench,
-            campaign: Campaign::new(kind, scenario, description, name),
+            campaign: Campaign::new(kind, subject, name),
             directory,
             name: name.to_owned(),
             is_set_up: false,

@@ -9,6 +9,7 @@ mod error;
 mod ladder;
 mod parent;
 mod recommend;
+mod subject;
 mod suite;
 
 pub use bench::{Bench, CampaignNews, Performance};
@@ -17,4 +18,5 @@ pub use error::CampaignError;
 pub use ladder::{LadderRequest, Rung, run_ladder};
 pub use parent::{Campaign, Place, target_failed};
 pub use recommend::{Interpolated, LoadPoint, interpolate};
+pub use subject::Subject;
 pub use suite::{SuiteRow, run_suite};

@@ -1,10 +1,11 @@
 //! One record out of the records of many runs.
 
 use super::recommend::{LoadPoint, interpolate};
+use super::subject::Subject;
 use tacho_record::{
-    Capacity, Cause, Environment, Finding, Observation, PhaseKind, Recommendation, RunData,
-    RunKind, RunRecord, SCHEMA_VERSION, SUSTAINED_PERCENT, Series, SeriesRow, Severity, Skipped,
-    Step, StepCurves, Timestamp, Verdict, WhoseCpu,
+    Capacity, Cause, Environment, Estimator, Finding, Observation, PhaseKind, Recommendation,
+    RunData, RunKind, RunRecord, SCHEMA_VERSION, SUSTAINED_PERCENT, Series, SeriesRow, Severity,
+    Skipped, Step, StepCurves, Timestamp, Verdict, WhoseCpu,
 };
 use tacho_scenario::threshold::Thresholds;
 
@@ -46,15 +47,16 @@ pub struct Place {
 }
 
 impl Campaign {
-    /// Begins a campaign over `scenario` (or of the suite of that name).
-    pub fn new(kind: RunKind, scenario: &str, description: &str, name: &str) -> Self {
+    /// Begins a campaign.
+    pub fn new(kind: RunKind, subject: Subject<'_>, name: &str) -> Self {
         Self {
             record: RunRecord {
                 schema_version: SCHEMA_VERSION,
                 tool_version: env!("CARGO_PKG_VERSION").to_owned(),
                 kind,
-                scenario: scenario.to_owned(),
-                description: description.to_owned(),
+                scenario: subject.name.to_owned(),
+                description: subject.description.to_owned(),
+                description_zh: subject.description_zh.to_owned(),
                 name: name.to_owned(),
                 started_at: Timestamp::now().rfc3339(),
                 ..RunRecord::default()
@@ -262,12 +264,8 @@ impl Campaign {
             tps: found.tps.map(whole),
             low: found.low.map(whole),
             high: found.high.map(whole),
-            method: format!(
-                "linear interpolation of mean CPU ({}) over messages in + out per second between \
-                 the neighbouring steps, falling CPU levelled; interval: 95 %, block bootstrap \
-                 over seconds",
-                whose.explained()
-            ),
+            method: String::new(),
+            estimator: Some(Estimator::Interpolation { whose_cpu: whose }),
             nearest_step: found.nearest.map(|index| positions[index]),
         })
     }
@@ -338,7 +336,8 @@ mod tests {
 
     /// A ladder whose steps have these loads, CPU percentages and verdicts.
     fn ladder(steps: &[(f64, f64, Verdict)]) -> Campaign {
-        let mut campaign = Campaign::new(RunKind::Ladder, "symmetric", "", "run");
+        let subject = Subject { name: "symmetric", ..Subject::default() };
+        let mut campaign = Campaign::new(RunKind::Ladder, subject, "run");
         let (name, steps_of) = ("symmetric".to_owned(), (0..steps.len()).collect());
         campaign.series(Series { name, steps: steps_of, ..Series::default() });
         for (rung, (load, cpu, verdict)) in steps.iter().enumerate() {
@@ -383,7 +382,8 @@ mod tests {
 
     #[test]
     fn a_campaign_without_steps_is_no_success() {
-        let campaign = Campaign::new(RunKind::Suite, "guide", "", "run");
+        let subject = Subject { name: "guide", ..Subject::default() };
+        let campaign = Campaign::new(RunKind::Suite, subject, "run");
         let results = campaign.finish(1.0, None);
         assert_eq!(results.record.verdict, Verdict::Aborted);
         assert_eq!(results.record.causes, [Cause::NothingMeasured]);

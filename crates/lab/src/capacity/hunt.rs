@@ -3,13 +3,16 @@
 
 use std::time::Duration;
 
-use tacho_record::{Capacity, Cause, Observation, Series, Severity, Trial, TrialOutcome, Verdict};
+use tacho_record::{
+    Capacity, Cause, Observation, Purpose, SearchEnd, Series, Severity, Trial, TrialOutcome,
+    Verdict,
+};
 use tacho_scenario::steps::{shown, unit_of};
 use tacho_scenario::threshold::{Metric, Threshold};
 use tacho_scenario::{Scenario, ScenarioError, TimeSpan};
 
 use super::judge::{Judgement, default_objectives, judge};
-use super::search::{Purpose, Search, SearchEnd, SearchPlan, Try};
+use super::search::{Search, SearchPlan, Try};
 use crate::campaign::{CampaignError, CampaignNews, Driver, Finished, Place, Step};
 
 /// Name of the series of trials.
@@ -73,11 +76,11 @@ pub fn run_search(
         needs: None,
     };
     let mut search = Search::new(request.plan);
-    let ending = hunt.search(&mut search)?;
+    let end = hunt.search(&mut search)?;
     if let (Some(pass), true) = (search.highest_pass(), request.with_profile) {
         hunt.profile(pass)?;
     }
-    hunt.finish(&search, ending)
+    hunt.finish(&search, end)
 }
 
 /// A search under way.
@@ -92,27 +95,23 @@ struct Hunt<'a, 'b> {
 }
 
 impl Hunt<'_, '_> {
-    /// Makes trials until the search has ended; `None` when it was cut short.
-    fn search(&mut self, search: &mut Search) -> Result<Option<SearchEnd>, CampaignError> {
+    /// Makes trials until the search has ended.
+    fn search(&mut self, search: &mut Search) -> Result<SearchEnd, CampaignError> {
         loop {
             let trial = match search.next() {
                 Ok(trial) => trial,
-                Err(ending) => return Ok(Some(ending)),
+                Err(end) => return Ok(end),
             };
-            match self.attempt(trial, TRIALS, trial.purpose.name())? {
+            match self.attempt(trial, TRIALS)? {
                 Some(outcome) => search.answer(trial, outcome),
-                None => return Ok(None),
+                None => return Ok(SearchEnd::CutShort),
             }
         }
     }
 
     /// Runs one trial. `None` when nothing can be run any more.
-    fn attempt(
-        &mut self,
-        trial: Try,
-        series: &str,
-        purpose: &str,
-    ) -> Result<Option<TrialOutcome>, CampaignError> {
+    fn attempt(&mut self, trial: Try, series: &str) -> Result<Option<TrialOutcome>, CampaignError> {
+        let purpose = trial.purpose.name();
         let (variable, value) = (self.request.variable, shown(trial.value));
         let title = format!("{purpose}: {variable}={value}, {} s", trial.hold_s);
         let scenario = match self.scenario(trial)? {
@@ -125,7 +124,7 @@ impl Hunt<'_, '_> {
                     causes: vec![Cause::Message(needs.clone())],
                 };
                 self.needs = Some((trial.value, needs));
-                return Ok(Some(self.record(trial, purpose, judgement, None)));
+                return Ok(Some(self.record(trial, judgement, None)));
             }
         };
         self.pause();
@@ -153,7 +152,7 @@ impl Hunt<'_, '_> {
             outcome: judgement.outcome,
             cause: judgement.causes.first(),
         });
-        Ok(Some(self.record(trial, purpose, judgement, position)))
+        Ok(Some(self.record(trial, judgement, position)))
     }
 
     /// The scenario of a trial; else what this machine lacks for it.
@@ -182,14 +181,13 @@ impl Hunt<'_, '_> {
     fn record(
         &mut self,
         trial: Try,
-        purpose: &str,
         Judgement { outcome, causes }: Judgement,
         step: Option<usize>,
     ) -> TrialOutcome {
         self.trials.push(Trial {
             value: trial.value,
             hold_s: trial.hold_s,
-            purpose: purpose.to_owned(),
+            purpose: trial.purpose,
             outcome,
             reasons: Vec::new(),
             causes,
@@ -218,30 +216,18 @@ impl Hunt<'_, '_> {
         for percent in PROFILE_PERCENT {
             let value = pass * percent / 100.0;
             let value = if plan.whole { value.round().max(1.0) } else { value };
-            let trial = Try { value, hold_s: plan.hold_s, purpose: Purpose::Confirm };
-            if self.driver.is_over() || self.attempt(trial, PROFILE, "profile")?.is_none() {
+            let trial = Try { value, hold_s: plan.hold_s, purpose: Purpose::Profile };
+            if self.driver.is_over() || self.attempt(trial, PROFILE)?.is_none() {
                 break;
             }
         }
         Ok(())
     }
 
-    fn finish(
-        mut self,
-        search: &Search,
-        ending: Option<SearchEnd>,
-    ) -> Result<Finished, CampaignError> {
-        if let Some((verdict, cause)) = self.ending_cause(search, ending) {
+    fn finish(mut self, search: &Search, end: SearchEnd) -> Result<Finished, CampaignError> {
+        if let Some((verdict, cause)) = self.ending_cause(search, end) {
             self.driver.campaign.reason(verdict, cause);
         }
-        let sentence = match ending {
-            None => "the search was cut short",
-            Some(SearchEnd::Found) => "the bounds are as near as asked",
-            Some(SearchEnd::Ceiling) => "the highest value to try passes",
-            Some(SearchEnd::NothingPasses) => "nothing passes, down to the lowest value",
-            Some(SearchEnd::Disturbed) => "the machine was disturbed in too many trials",
-            Some(SearchEnd::GaveUp) => "outcomes contradict each other, the search gave up",
-        };
         let (request, pass) = (self.request, search.highest_pass());
         let capacity = Capacity {
             variable: request.variable.to_owned(),
@@ -256,15 +242,16 @@ impl Hunt<'_, '_> {
             confirm: request.plan.confirm,
             disturbed: search.disturbed() as u32,
             precision: request.plan.precision,
-            ending: sentence.to_owned(),
+            ending: String::new(),
+            end: Some(end),
             trials: self.trials,
         };
         self.driver.finish(Some(capacity))
     }
 
     /// What the end of the search means for the verdict.
-    fn ending_cause(&self, search: &Search, ending: Option<SearchEnd>) -> Option<(Verdict, Cause)> {
-        match ending? {
+    fn ending_cause(&self, search: &Search, end: SearchEnd) -> Option<(Verdict, Cause)> {
+        match end {
             SearchEnd::Found if search.lowest_generator_bound().is_some() => {
                 let cause = match &self.needs {
                     Some((_, needs)) => Cause::MachineEndsSearch { needs: needs.clone() },
@@ -284,7 +271,7 @@ impl Hunt<'_, '_> {
                 let trials = search.trials() as u64;
                 Some((Verdict::NotSteady, Cause::Contradictions { trials }))
             }
-            SearchEnd::Found | SearchEnd::Ceiling => None,
+            SearchEnd::Found | SearchEnd::Ceiling | SearchEnd::CutShort => None,
         }
     }
 

@@ -15,4 +15,4 @@ mod tests;
 
 pub use hunt::{CapacityRequest, TrialScenario, run_search};
 pub use judge::{Judgement, default_objectives, judge};
-pub use search::{Purpose, Search, SearchEnd, SearchPlan, Try};
+pub use search::{Search, SearchPlan, Try};

@@ -1,6 +1,6 @@
 //! What to try next.
 
-use tacho_record::TrialOutcome;
+use tacho_record::{Purpose, SearchEnd, TrialOutcome};
 
 use super::evidence::{Evidence, TAIL};
 
@@ -27,19 +27,6 @@ pub struct SearchPlan {
     pub trials_max: usize,
 }
 
-/// What a trial is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Finding a value that passes and one that fails.
-    Bracket,
-    /// Narrowing the bracket.
-    Bisect,
-    /// Making sure, at full length, that the upper bound fails.
-    Verify,
-    /// Making sure, at full length, that the lower bound passes.
-    Confirm,
-}
-
 /// A trial to make.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Try {
@@ -49,21 +36,6 @@ pub struct Try {
     pub hold_s: f64,
     /// What it is for.
     pub purpose: Purpose,
-}
-
-/// Why a search has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SearchEnd {
-    /// The bounds are near enough and confirmed.
-    Found,
-    /// The ceiling passes.
-    Ceiling,
-    /// Nothing passes, down to the floor.
-    NothingPasses,
-    /// Too many trials: their outcomes contradict each other.
-    GaveUp,
-    /// The machine was disturbed in too many trials.
-    Disturbed,
 }
 
 /// The state of a search.
@@ -458,17 +430,5 @@ impl Tally {
 
     fn trials(self) -> u32 {
         self.passes + self.fails
-    }
-}
-
-impl Purpose {
-    /// As the record writes it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bracket => "bracket",
-            Self::Bisect => "bisect",
-            Self::Verify => "verify",
-            Self::Confirm => "confirm",
-        }
     }
 }

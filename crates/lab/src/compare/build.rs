@@ -8,8 +8,8 @@ use super::judge::judge;
 use super::side::{Run, Side};
 use super::statistics::{REPEATS_MIN, method};
 use tacho_record::{
-    Cause, Comparison, ComparisonSide, Difference, FigureRow, Judgement, Method, Point, Remark,
-    Repeat, RunKind, SCHEMA_VERSION, Step, Verdict,
+    Cause, Comparison, ComparisonSide, Difference, FigureRow, Judgement, Method, Point, Property,
+    Remark, Repeat, RunKind, SCHEMA_VERSION, Step, Verdict,
 };
 
 /// Names that are listed before "and more".
@@ -57,6 +57,7 @@ pub fn compare(
         name: about.name.clone(),
         scenario: first.record.scenario.clone(),
         description: first.record.description.clone(),
+        description_zh: first.record.description_zh.clone(),
         started_at: about.started_at.clone(),
         elapsed_s: (about.elapsed_s * 1e3).round() / 1e3,
         interleaved: about.interleaved,
@@ -204,6 +205,7 @@ fn side(side: &Side) -> ComparisonSide {
     ComparisonSide {
         name: side.name.clone(),
         label: side.label.clone(),
+        what: side.what.clone(),
         before: side.before.clone(),
         repeats: side.runs.iter().map(repeat).collect(),
     }
@@ -280,18 +282,18 @@ fn unsteady(points: &[Point], first: &str) -> Option<Remark> {
             .aa
             .as_ref()
             .is_some_and(|aa| matches!(aa.change.verdict, Judgement::Better | Judgement::Worse));
-        if apart && !figures.contains(&row.label) {
-            figures.push(row.label.clone());
+        if apart && !figures.contains(&row.name) {
+            figures.push(row.name.clone());
         }
     }
     let side = first.to_owned();
     (!figures.is_empty()).then_some(Remark::ApartFromItself { side, figures })
 }
 
-/// The names of the first differences, and how many there are beside them.
-fn named(differences: &[Difference]) -> Option<(Vec<String>, u64)> {
-    let names: Vec<String> =
-        differences.iter().take(NAMED_MAX).map(|difference| difference.name.clone()).collect();
+/// What the first differences are, and how many there are beside them.
+fn named(differences: &[Difference]) -> Option<(Vec<Property>, u64)> {
+    let first = differences.iter().take(NAMED_MAX);
+    let names: Vec<Property> = first.filter_map(|one| one.property.clone()).collect();
     let more = differences.len().saturating_sub(NAMED_MAX) as u64;
     (!names.is_empty()).then_some((names, more))
 }

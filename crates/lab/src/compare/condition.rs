@@ -1,11 +1,10 @@
 //! What a comparison must meet in CI.
 
-use std::fmt;
-
 use super::figure::{FIGURES, Figure};
 use super::statistics::REPEATS_MIN;
 use tacho_record::{
-    Change, Comparison, ConditionOutcome, ConditionResult, FigureRow, Judgement, Scale,
+    Change, Comparison, ConditionCause, ConditionOutcome, ConditionResult, FigureName, FigureRow,
+    Judgement, Requirement, Scale,
 };
 
 /// A condition.
@@ -30,9 +29,11 @@ pub enum FailIf {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Regression {
     /// One figure; absent for all that are compared in percent.
-    figure: Option<&'static str>,
+    figure: Option<FigureName>,
     /// The limit: percent, or for a figure that has zeros its own unit.
     limit: f64,
+    /// Is the limit in percent?
+    is_percent: bool,
 }
 
 impl FailIf {
@@ -59,7 +60,7 @@ impl Regression {
             None => (None, text),
             Some((name, limit)) => {
                 let names = || {
-                    let names: Vec<&str> = FIGURES.iter().map(|known| known.name).collect();
+                    let names: Vec<&str> = FIGURES.iter().map(|known| known.name.name()).collect();
                     names.join(", ")
                 };
                 let figure = Figure::find(name.trim())
@@ -68,15 +69,15 @@ impl Regression {
             }
         };
         let limit = limit.trim();
-        let needs_percent = figure.is_none_or(Figure::has_percent);
-        let number = match (needs_percent, limit.strip_suffix('%')) {
+        let is_percent = figure.is_none_or(Figure::has_percent);
+        let number = match (is_percent, limit.strip_suffix('%')) {
             (true, Some(number)) | (false, Some(number)) => number.trim(),
             (true, None) => return Err(format!("'{limit}' needs a %, as in 5%")),
             (false, None) => limit,
         };
         match number.parse::<f64>() {
             Ok(limit) if limit.is_finite() && limit >= 0.0 => {
-                Ok(Self { figure: figure.map(|figure| figure.name), limit })
+                Ok(Self { figure: figure.map(|figure| figure.name), limit, is_percent })
             }
             _ => Err(format!("'{limit}' is not a limit: write 5% or e2e_p99=10%")),
         }
@@ -84,7 +85,7 @@ impl Regression {
 
     fn is_about(&self, row: &FigureRow) -> bool {
         match self.figure {
-            Some(name) => row.name == name,
+            Some(figure) => row.name == figure.name(),
             None => row.scale == Scale::Percent,
         }
     }
@@ -95,24 +96,18 @@ impl Regression {
     }
 }
 
-impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::FailIf(FailIf::Worse) => f.write_str("fail if worse"),
-            Self::FailIf(FailIf::NotBetter) => f.write_str("fail if not better"),
-            Self::Regression(Regression { figure, limit }) => match figure.map(Figure::find) {
-                None => write!(f, "no regression above {limit}%"),
-                Some(figure) => {
-                    let name = figure.map_or("", |figure| figure.name);
-                    let unit = if figure.is_some_and(Figure::has_percent) { "%" } else { "" };
-                    write!(f, "no regression of {name} above {limit}{unit}")
-                }
-            },
+impl Condition {
+    /// What it asks for.
+    fn requirement(&self) -> Requirement {
+        match *self {
+            Self::FailIf(FailIf::Worse) => Requirement::NotWorse,
+            Self::FailIf(FailIf::NotBetter) => Requirement::Better,
+            Self::Regression(Regression { figure, limit, is_percent }) => {
+                Requirement::NoRegression { figure, limit, is_percent }
+            }
         }
     }
-}
 
-impl Condition {
     /// What comes of it.
     pub fn judge(&self, comparison: &Comparison) -> ConditionResult {
         let rows = comparison.points.iter().flat_map(|point| {
@@ -132,18 +127,21 @@ impl Condition {
             Self::Regression(regression) => regression.exceeded_by(change),
         };
         let failing = all.iter().filter(|(_, _, change)| fails(change));
-        let mut reasons: Vec<String> = failing
-            .map(|(label, row, change)| {
-                let place = if label.is_empty() { String::new() } else { format!("{label}: ") };
-                let shown = row.show_change(change);
-                format!("{place}{} is worse in {}: {shown}", change.side, row.label)
+        let mut causes: Vec<ConditionCause> = failing
+            .map(|(label, row, change)| ConditionCause::Worse {
+                point: (*label).to_owned(),
+                side: change.side.clone(),
+                figure: row.name.clone(),
+                change: change.change,
+                unit: row.unit,
+                scale: row.scale,
             })
             .collect();
-        let mut failed = !reasons.is_empty();
+        let mut failed = !causes.is_empty();
         if *self == Self::FailIf(FailIf::NotBetter) && told && !failed {
             failed = !all.iter().any(|(_, _, change)| change.verdict == Judgement::Better);
             if failed {
-                reasons.push("no figure is better".to_owned());
+                causes.push(ConditionCause::NothingBetter);
             }
         }
         let outcome = match (failed, told) {
@@ -152,16 +150,12 @@ impl Condition {
             (false, false) => ConditionOutcome::Undecided,
         };
         if outcome == ConditionOutcome::Undecided {
-            let sentence = match all.is_empty() {
-                true => "the figure was not observed".to_owned(),
-                false => format!(
-                    "a difference can be told from noise with at least {} repeats per side that \
-                     count",
-                    REPEATS_MIN
-                ),
-            };
-            reasons.push(sentence);
+            causes.push(match all.is_empty() {
+                true => ConditionCause::NotObserved,
+                false => ConditionCause::FewRepeats { least: REPEATS_MIN as u64 },
+            });
         }
-        ConditionResult { condition: self.to_string(), outcome, reasons }
+        let requirement = Some(self.requirement());
+        ConditionResult { requirement, outcome, causes, ..ConditionResult::default() }
     }
 }

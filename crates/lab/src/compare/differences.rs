@@ -3,26 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::side::{Run, Side};
-use tacho_record::{Difference, TargetRecord};
+use tacho_record::{Difference, Property, PropertyValue, TargetRecord};
 
-/// What runs of one side have under each name, in the order in which names appear.
+/// A property of a run.
+type Entry = (Property, PropertyValue);
+
+/// What runs of one side have of each property, in the order in which properties appear.
 #[derive(Default)]
 struct Values {
-    names: Vec<String>,
+    properties: Vec<Property>,
     /// Per side.
-    values: Vec<BTreeMap<String, BTreeSet<String>>>,
+    values: Vec<BTreeMap<Property, BTreeSet<PropertyValue>>>,
 }
 
 impl Values {
-    fn of(sides: &[Side], entries: impl Fn(&Run) -> Vec<(String, String)>) -> Self {
+    fn of(sides: &[Side], entries: impl Fn(&Run) -> Vec<Entry>) -> Self {
         let mut all = Self::default();
         for side in sides {
-            let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-            for (name, value) in side.runs.iter().flat_map(&entries) {
-                if !all.names.contains(&name) {
-                    all.names.push(name.clone());
+            let mut known: BTreeMap<Property, BTreeSet<PropertyValue>> = BTreeMap::new();
+            for (property, value) in side.runs.iter().flat_map(&entries) {
+                if !all.properties.contains(&property) {
+                    all.properties.push(property.clone());
                 }
-                known.entry(name).or_default().insert(value);
+                known.entry(property).or_default().insert(value);
             }
             all.values.push(known);
         }
@@ -31,21 +34,20 @@ impl Values {
 
     fn differences(self) -> Vec<Difference> {
         let nothing = BTreeSet::new();
-        let of = |name: &String| {
-            let sets: Vec<&BTreeSet<String>> =
-                self.values.iter().map(|side| side.get(name).unwrap_or(&nothing)).collect();
+        let of = |property: Property| {
+            let sets: Vec<&BTreeSet<PropertyValue>> =
+                self.values.iter().map(|side| side.get(&property).unwrap_or(&nothing)).collect();
             let same = sets.windows(2).all(|pair| pair[0] == pair[1]);
-            let words = |set: &&BTreeSet<String>| match set.is_empty() {
-                true => "–".to_owned(),
-                false => set.iter().cloned().collect::<Vec<_>>().join(" / "),
-            };
-            (!same).then(|| Difference {
-                name: name.clone(),
-                values: sets.iter().map(words).collect(),
-            })
+            let values = sets.iter().map(|set| set.iter().cloned().collect()).collect();
+            (!same).then(|| difference(property, values))
         };
-        self.names.iter().filter_map(of).collect()
+        self.properties.into_iter().filter_map(of).collect()
     }
+}
+
+/// `report` writes its words.
+fn difference(property: Property, property_values: Vec<Vec<PropertyValue>>) -> Difference {
+    Difference { property: Some(property), property_values, ..Difference::default() }
 }
 
 /// Brokers, machines, kernel settings, versions and pinning that differ.
@@ -57,33 +59,33 @@ pub(super) fn environments(sides: &[Side]) -> Vec<Difference> {
         }
         let machine = run.environment.iter().flat_map(|environment| environment.entries());
         // What the hash is of is compared by itself.
-        entries.extend(machine.filter(|(name, _)| name != "scenario hash"));
+        entries.extend(machine.filter(|(property, _)| *property != Property::ScenarioHash));
         entries
     };
     let mut found = Values::of(sides, entries).differences();
     if sides.iter().any(|side| side.before.is_some()) {
-        let values = sides.iter().map(|side| side.before.clone().unwrap_or_else(|| "–".to_owned()));
-        let name = "command before each repeat".to_owned();
-        found.insert(0, Difference { name, values: values.collect() });
+        let commands = sides.iter().map(|side| side.before.clone());
+        let values = commands.map(|command| command.map(PropertyValue::Text).into_iter().collect());
+        found.insert(0, difference(Property::CommandBefore, values.collect()));
     }
     found
 }
 
 /// What a broker is, without what is another one at every start.
-fn broker(target: &TargetRecord) -> Vec<(String, String)> {
-    let named = |what: &str| match target.name.as_str() {
-        "" => what.to_owned(),
-        name => format!("{what} of {name}"),
+fn broker(target: &TargetRecord) -> Vec<Entry> {
+    let name = || target.name.clone();
+    let broker = match &target.command {
+        Some(command) => steady(command, &target.broker),
+        None => target.broker.clone(),
     };
-    let mut entries = vec![match &target.command {
-        Some(command) => (named("broker"), steady(command, &target.broker)),
-        None => (named("broker"), target.broker.clone()),
-    }];
-    entries.push((named("MQTT version"), target.version.clone()));
-    let durability = target.durability.clone();
-    entries.extend(durability.map(|level| (named("durability"), level)));
-    let verified = target.tls_verified.map(|yes| if yes { "yes" } else { "no" }.to_owned());
-    entries.extend(verified.map(|yes| (named("certificate verified"), yes)));
+    let mut entries = vec![
+        (Property::Broker { target: name() }, PropertyValue::Text(broker)),
+        (Property::MqttVersion { target: name() }, PropertyValue::Text(target.version.clone())),
+    ];
+    let durability = target.durability.clone().map(PropertyValue::Text);
+    entries.extend(durability.map(|level| (Property::Durability { target: name() }, level)));
+    let verified = target.tls_verified.map(|verified| PropertyValue::flag(Some(verified)));
+    entries.extend(verified.map(|it| (Property::CertificateVerified { target: name() }, it)));
     entries
 }
 
@@ -120,12 +122,13 @@ fn with_port(command: &str, port: &str) -> String {
     out
 }
 
-/// Keys of the scenario that differ; where the broker is belongs to the environment.
+/// Keys of the scenario that differ; where the broker is belongs to the environment, and a
+/// translation changes nothing that runs.
 pub(super) fn scenarios(sides: &[Side]) -> Vec<Difference> {
     let entries = |run: &Run| {
         let mut entries = Vec::new();
         for (key, value) in run.scenario.iter().flatten() {
-            if !matches!(key.as_str(), "target" | "targets" | "thresholds") {
+            if !matches!(key.as_str(), "target" | "targets" | "thresholds" | "description_zh") {
                 flatten(key, value, &mut entries);
             }
         }
@@ -138,19 +141,22 @@ pub(super) fn scenarios(sides: &[Side]) -> Vec<Difference> {
     }
 }
 
-fn flatten(name: &str, value: &toml::Value, out: &mut Vec<(String, String)>) {
-    match value {
+fn flatten(name: &str, value: &toml::Value, out: &mut Vec<Entry>) {
+    let text = match value {
         toml::Value::Table(table) => {
             table.iter().for_each(|(key, value)| flatten(&format!("{name}.{key}"), value, out));
+            return;
         }
         toml::Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 flatten(&format!("{name}[{}]", index + 1), item, out);
             }
+            return;
         }
-        toml::Value::String(text) => out.push((name.to_owned(), text.clone())),
-        other => out.push((name.to_owned(), other.to_string())),
-    }
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    out.push((Property::Key(name.to_owned()), PropertyValue::Text(text)));
 }
 
 #[cfg(test)]

@@ -1,16 +1,14 @@
 //! The figures that are compared.
 
-use tacho_record::{Better, FigureUnit, Scale};
+use tacho_record::{Better, FigureName, FigureUnit, HeadlineName, HeadlineUnit, Scale};
 use tacho_record::{RunKind, RunRecord, Step};
 use tacho_scenario::threshold::{LatencyKind, Metric, Statistic};
 
 /// One figure of a repeat.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
-    /// Short name, as thresholds have it where there is one.
-    pub name: &'static str,
-    /// For people.
-    pub label: &'static str,
+    /// Its name, as thresholds have it where there is one.
+    pub name: FigureName,
     /// Its unit.
     pub unit: FigureUnit,
     /// Which way is good.
@@ -40,19 +38,15 @@ impl Figure {
     pub fn find(name: &str) -> Option<&'static Self> {
         // As with thresholds: p99 is e2e_p99.
         let matches = |figure: &&Self| {
-            figure.name == name || figure.name.strip_prefix("e2e_").is_some_and(|p| p == name)
+            let known = figure.name.name();
+            known == name || known.strip_prefix("e2e_").is_some_and(|p| p == name)
         };
         FIGURES.iter().find(matches)
     }
 }
 
-const fn lower(
-    name: &'static str,
-    label: &'static str,
-    (unit, resolution): (FigureUnit, f64),
-    value: Value,
-) -> Figure {
-    Figure { name, label, unit, better: Better::Lower, scale: Scale::Percent, resolution, value }
+const fn lower(name: FigureName, (unit, resolution): (FigureUnit, f64), value: Value) -> Figure {
+    Figure { name, unit, better: Better::Lower, scale: Scale::Percent, resolution, value }
 }
 
 fn of(step: &Step, kind: LatencyKind, statistic: Statistic) -> Option<f64> {
@@ -60,12 +54,12 @@ fn of(step: &Step, kind: LatencyKind, statistic: Statistic) -> Option<f64> {
 }
 
 /// A figure that the scenario is for, in microseconds; a campaign has none of its own.
-fn headline(run: &RunRecord, name: &str) -> Option<f64> {
+fn headline(run: &RunRecord, name: HeadlineName) -> Option<f64> {
     let here = run.headlines.iter().filter(|_| run.kind == RunKind::Run);
-    let found = here.into_iter().find(|headline| headline.name == name)?;
-    let us = match found.unit.as_str() {
-        "microseconds" => 1.0,
-        "milliseconds" => 1e3,
+    let found = here.into_iter().find(|headline| headline.name == name.name())?;
+    let us = match found.unit {
+        HeadlineUnit::Microseconds => 1.0,
+        HeadlineUnit::Milliseconds => 1e3,
         _ => return None,
     };
     Some(found.value? * us)
@@ -83,8 +77,7 @@ const TIME: (FigureUnit, f64) = (FigureUnit::Microseconds, 1.0);
 /// All of them, in the order in which they are shown.
 pub const FIGURES: [Figure; 16] = [
     Figure {
-        name: "tps",
-        label: "messages in + out",
+        name: FigureName::Tps,
         unit: FigureUnit::MessagesPerS,
         better: Better::Higher,
         scale: Scale::Percent,
@@ -92,73 +85,43 @@ pub const FIGURES: [Figure; 16] = [
         // A run without messages has no rate to compare.
         value: |_, step| Some(step.tps).filter(|tps| *tps > 0.0),
     },
-    lower("e2e_p50", "latency, median", TIME, |_, step| {
-        of(step, LatencyKind::EndToEnd, Statistic::P50)
+    lower(FigureName::E2eP50, TIME, |_, step| of(step, LatencyKind::EndToEnd, Statistic::P50)),
+    lower(FigureName::E2eP99, TIME, |_, step| of(step, LatencyKind::EndToEnd, Statistic::P99)),
+    lower(FigureName::E2eP999, TIME, |_, step| of(step, LatencyKind::EndToEnd, Statistic::P999)),
+    lower(FigureName::E2eMax, TIME, |_, step| of(step, LatencyKind::EndToEnd, Statistic::Max)),
+    lower(FigureName::AckP99, TIME, |_, step| of(step, LatencyKind::Ack, Statistic::P99)),
+    lower(FigureName::BrokerCpuPerMessage, (FigureUnit::CpuMicroseconds, 0.01), |_, step| {
+        step.broker_cpu_us_per_message
     }),
-    lower("e2e_p99", "latency, 99th percentile", TIME, |_, step| {
-        of(step, LatencyKind::EndToEnd, Statistic::P99)
-    }),
-    lower("e2e_p999", "latency, 99.9th percentile", TIME, |_, step| {
-        of(step, LatencyKind::EndToEnd, Statistic::P999)
-    }),
-    lower("e2e_max", "latency, greatest", TIME, |_, step| {
-        of(step, LatencyKind::EndToEnd, Statistic::Max)
-    }),
-    lower("ack_p99", "time to acknowledgement, 99th percentile", TIME, |_, step| {
-        of(step, LatencyKind::Ack, Statistic::P99)
-    }),
-    lower(
-        "broker_cpu_per_message",
-        "broker CPU per message in or out",
-        (FigureUnit::CpuMicroseconds, 0.01),
-        |_, step| step.broker_cpu_us_per_message,
-    ),
-    lower("cpu", "CPU of the broker's host or cores", (FigureUnit::Percent, 0.1), |_, step| {
-        step.cpu_percent
-    }),
-    lower("broker_rss", "memory of the broker (RSS)", (FigureUnit::Bytes, 262_144.0), |_, step| {
+    lower(FigureName::Cpu, (FigureUnit::Percent, 0.1), |_, step| step.cpu_percent),
+    lower(FigureName::BrokerRss, (FigureUnit::Bytes, 262_144.0), |_, step| {
         step.broker_rss_bytes.map(|bytes| bytes as f64)
     }),
     Figure {
         better: Better::Higher,
         // As it is recorded.
-        ..lower(
-            "connect_rate",
-            "connections per second",
-            (FigureUnit::PerSecond, 0.1),
-            connect_per_s,
-        )
+        ..lower(FigureName::ConnectRate, (FigureUnit::PerSecond, 0.1), connect_per_s)
     },
-    lower("time_to_connected", "time until all are connected", TIME, |run, step| {
+    lower(FigureName::TimeToConnected, TIME, |run, step| {
         let spread = || Some(run.clients_connected as f64 / connect_per_s(run, step)?);
         step.connect_s.or_else(spread).map(|seconds| seconds * 1e6)
     }),
     // Clients whose connections a scenario ends.
-    lower(
-        "time_to_reconnected",
-        "time until 99 % are connected again",
-        (FigureUnit::Microseconds, 1000.0),
-        |run, _| headline(run, "time_to_99_percent_connected"),
-    ),
-    lower("connect_p50", "time to CONNACK, median", TIME, |_, step| {
-        of(step, LatencyKind::Connect, Statistic::P50)
+    lower(FigureName::TimeToReconnected, (FigureUnit::Microseconds, 1000.0), |run, _| {
+        headline(run, HeadlineName::TimeTo99PercentConnected)
     }),
-    lower("connect_p99", "time to CONNACK, 99th percentile", TIME, |_, step| {
-        of(step, LatencyKind::Connect, Statistic::P99)
-    }),
+    lower(FigureName::ConnectP50, TIME, |_, step| of(step, LatencyKind::Connect, Statistic::P50)),
+    lower(FigureName::ConnectP99, TIME, |_, step| of(step, LatencyKind::Connect, Statistic::P99)),
     Figure {
         scale: Scale::Absolute,
-        ..lower("loss", "messages lost, of those due", (FigureUnit::Percent, 0.0), |_, step| {
+        ..lower(FigureName::Loss, (FigureUnit::Percent, 0.0), |_, step| {
             (step.expected > 0).then(|| step.loss_percent())
         })
     },
     Figure {
         scale: Scale::Absolute,
-        ..lower(
-            "acknowledged_lost",
-            "messages acknowledged and lost",
-            (FigureUnit::Count, 0.0),
-            |_, step| (step.expected > 0).then_some(step.acknowledged_lost as f64),
-        )
+        ..lower(FigureName::AcknowledgedLost, (FigureUnit::Count, 0.0), |_, step| {
+            (step.expected > 0).then_some(step.acknowledged_lost as f64)
+        })
     },
 ];

@@ -25,8 +25,8 @@ pub fn judge(
         change: change(figure, (first, &[]), first_name, again, method),
     });
     Some(FigureRow {
-        name: figure.name.to_owned(),
-        label: figure.label.to_owned(),
+        name: figure.name.name().to_owned(),
+        label: String::new(),
         unit: figure.unit,
         better: figure.better,
         scale: figure.scale,
@@ -54,7 +54,7 @@ fn change(
 ) -> Change {
     let side = name.to_owned();
     // Figures have draws of their own, the same at every run of the same data.
-    let seed = figure.name.bytes().fold(method.seed, |seed, byte| {
+    let seed = figure.name.name().bytes().fold(method.seed, |seed, byte| {
         seed.wrapping_mul(0x0100_0000_01b3).wrapping_add(u64::from(byte))
     });
     let Some(found) = shift(first, again, second, figure.scale, seed) else {

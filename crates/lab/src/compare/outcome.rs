@@ -1,8 +1,8 @@
 //! A comparison as its run record tells it.
 
 use tacho_record::{
-    Comparison, ComparisonSide, ConditionOutcome, ConditionResult, Judgement, RunKind, RunRecord,
-    SCHEMA_VERSION, Series, Verdict,
+    Cause, Comparison, ComparisonSide, ConditionOutcome, ConditionResult, Judgement, RunKind,
+    RunRecord, SCHEMA_VERSION, Series, Verdict,
 };
 
 use super::side::{Run, Side};
@@ -13,14 +13,14 @@ pub(super) fn again_name(first: &str) -> String {
     format!("{first}-aa")
 }
 
-/// Sentences of the conditions that do not hold.
-pub(super) fn failed_conditions(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
+/// The conditions that do not hold.
+pub(super) fn failed_conditions(comparison: &Comparison) -> impl Iterator<Item = Cause> + '_ {
     let failed = |result: &&ConditionResult| result.outcome == ConditionOutcome::Failed;
-    comparison
-        .conditions
-        .iter()
-        .filter(failed)
-        .map(|result| format!("{}: {}", result.condition, result.reasons.join("; ")))
+    let cause = |result: &ConditionResult| {
+        let (requirement, because) = (result.requirement?, result.causes.clone());
+        Some(Cause::ConditionFailed { requirement, because })
+    };
+    comparison.conditions.iter().filter(failed).filter_map(cause)
 }
 
 /// Were enough repeats of each side made, of which too few count?
@@ -37,14 +37,14 @@ pub fn stored_record(comparison: &Comparison, sides: &[Side]) -> RunRecord {
         kind: RunKind::Comparison,
         scenario: comparison.scenario.clone(),
         description: comparison.description.clone(),
+        description_zh: comparison.description_zh.clone(),
         name: comparison.name.clone(),
         started_at: comparison.started_at.clone(),
-        notes: comparison.notes.clone(),
         remarks: comparison.remarks.clone(),
-        reasons: failed_conditions(comparison).collect(),
+        causes: failed_conditions(comparison).collect(),
         ..RunRecord::default()
     };
-    if !record.reasons.is_empty() {
+    if !record.causes.is_empty() {
         record.verdict = Verdict::ThresholdFailed;
     }
     let again = sides.iter().take(1).filter(|side| !side.again.is_empty());

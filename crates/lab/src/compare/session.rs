@@ -1,6 +1,8 @@
 //! A session: repeats of all sides in turns, and their comparison.
 
-use tacho_record::{BeforeRun, Cause, Comparison, Series, SideCurve, Timestamp, Verdict};
+use tacho_record::{
+    BeforeRun, Cause, Comparison, Series, SideCurve, SideLabel, Timestamp, Verdict,
+};
 use tacho_scenario::Scenario;
 
 use super::before;
@@ -35,6 +37,8 @@ pub struct SidePlan {
     pub name: String,
     /// What it is.
     pub label: String,
+    /// The same as data.
+    pub what: SideLabel,
     /// Command that is run before each repeat.
     pub before: Option<String>,
     /// What its repeats run.
@@ -95,8 +99,8 @@ pub fn hold_session(
         Err(error) => (None, Some(error).filter(|_| !driver.is_over())),
     };
     if let Some((comparison, _)) = &comparison {
-        for sentence in failed_conditions(comparison) {
-            driver.campaign.reason(Verdict::ThresholdFailed, Cause::Message(sentence));
+        for cause in failed_conditions(comparison) {
+            driver.campaign.reason(Verdict::ThresholdFailed, cause);
         }
     }
     let failed = failed.map(SessionError::Repeat).or(unmade);
@@ -188,6 +192,7 @@ impl SessionRequest {
             Ok(Side {
                 name: plan.name.clone(),
                 label: plan.label.clone(),
+                what: Some(plan.what.clone()),
                 before: plan.before.clone(),
                 runs: repeats_of(Whose::Side(index))?,
                 again: if index == 0 { repeats_of(Whose::Again)? } else { Vec::new() },

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::CompareError;
 use tacho_record::{
-    BeforeRun, Environment, Repeat, RunKind, RunRecord, read_comparison, read_json, read_record,
+    BeforeRun, Environment, Repeat, RunKind, RunRecord, SideLabel, read_comparison, read_json,
+    read_record,
 };
 
 /// Repeats of one condition.
@@ -15,6 +16,8 @@ pub struct Side {
     pub name: String,
     /// What it is.
     pub label: String,
+    /// The same as data; absent where directories were given.
+    pub what: Option<SideLabel>,
     /// Command that is run before each repeat.
     pub before: Option<String>,
     /// The repeats.

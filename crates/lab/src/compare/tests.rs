@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::*;
 use tacho_record::{
-    Basis, Change, Comparison, ComparisonSide, ConditionOutcome, Difference, Headline, Judgement,
-    LatencyStats, Repeat, RunKind, RunRecord, Scale, Step, TargetRecord, Verdict, curve_of,
-    parse_percentiles,
+    Basis, Change, Comparison, ComparisonSide, ConditionOutcome, Difference, Headline,
+    HeadlineName, Judgement, LatencyStats, Repeat, RunKind, RunRecord, Scale, Step, TargetRecord,
+    Verdict, curve_of, parse_percentiles,
 };
 use tacho_report::{comparison_junit, comparison_markdown, comparison_text};
 
@@ -213,13 +213,7 @@ fn run(p99_us: u64, verdict: Verdict) -> Run {
 }
 
 fn side(name: &str, runs: Vec<Run>) -> Side {
-    Side {
-        name: name.to_owned(),
-        label: format!("broker {name}"),
-        before: None,
-        runs,
-        again: Vec::new(),
-    }
+    Side { name: name.to_owned(), label: format!("broker {name}"), runs, ..Side::default() }
 }
 
 fn sides(first: &[u64], second: &[u64]) -> [Side; 2] {
@@ -391,12 +385,8 @@ fn connecting_is_compared() {
         for run in &mut runs {
             let step = &mut run.record.steps[0];
             (step.connect_per_s, step.connect_s) = (Some(rate), Some(seconds));
-            run.record.headlines = vec![Headline {
-                name: "time_to_99_percent_connected".to_owned(),
-                value: Some(storm_ms),
-                unit: "milliseconds".to_owned(),
-                ..Headline::default()
-            }];
+            let name = HeadlineName::TimeTo99PercentConnected;
+            run.record.headlines = vec![Headline::new(name, Some(storm_ms))];
         }
         side(name, runs)
     });

@@ -322,6 +322,7 @@ impl Collector {
             scenario: self.facts.scenario,
             name: self.facts.name,
             description: self.facts.description,
+            description_zh: self.facts.description_zh,
             started_at: self.facts.started_at,
             elapsed_s: round(elapsed_s, 3),
             verdict: verdict::worst(judged.verdicts),

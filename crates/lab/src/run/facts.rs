@@ -17,6 +17,8 @@ pub struct RunFacts {
     pub name: String,
     /// Description of the scenario.
     pub description: String,
+    /// The same in Chinese; empty where there is none.
+    pub description_zh: String,
     /// Start, RFC 3339.
     pub started_at: String,
     /// What is loaded, at least one broker.
@@ -67,6 +69,7 @@ impl RunFacts {
             scenario: scenario.name.clone(),
             name,
             description: scenario.description.clone(),
+            description_zh: scenario.description_zh.clone(),
             started_at,
             targets,
             placement,

@@ -4,7 +4,8 @@ use tacho_load::{Histogram, IntervalSnapshot};
 
 use super::numbers::round;
 use tacho_record::{
-    ActionKind, ActionRecord, Headline, LatencyStats, Restart, SeriesRow, Step, StepGroup,
+    ActionKind, ActionRecord, Headline, HeadlineName, LatencyStats, Restart, SeriesRow, Step,
+    StepGroup,
 };
 use tacho_scenario::HeadlineKind;
 
@@ -94,22 +95,9 @@ impl Sources<'_> {
         let ready = self.worst(&ActionKind::Disconnect, |action| action.ready_99_ms);
         let failed = self.sum(&ActionKind::Disconnect, |action| action.retried) as f64;
         vec![
-            Headline::new(
-                ("time_to_99_percent_connected", "until 99 % are connected again", "milliseconds"),
-                connected,
-            ),
-            Headline::new(
-                (
-                    "time_to_99_percent_served",
-                    "until 99 % have their subscriptions",
-                    "milliseconds",
-                ),
-                ready,
-            ),
-            Headline::new(
-                ("failed_attempts", "attempts to connect that failed", "count"),
-                Some(failed),
-            ),
+            Headline::new(HeadlineName::TimeTo99PercentConnected, connected),
+            Headline::new(HeadlineName::TimeTo99PercentServed, ready),
+            Headline::new(HeadlineName::FailedAttempts, Some(failed)),
         ]
     }
 
@@ -120,22 +108,9 @@ impl Sources<'_> {
         let drained: Option<Vec<f64>> = all().map(|restart| restart.drained_ms).collect();
         let drained = drained.and_then(|all| all.into_iter().reduce(f64::max));
         vec![
-            Headline::new(
-                ("restart_serving", "until a broker that was killed serves again", "milliseconds"),
-                serving,
-            ),
-            Headline::new(
-                ("bridge_backlog", "messages that waited in bridges at the worst", "count"),
-                backlog.map(|count| count as f64),
-            ),
-            Headline::new(
-                (
-                    "bridge_drained",
-                    "from the kill until no more waited in bridges than before",
-                    "milliseconds",
-                ),
-                drained,
-            ),
+            Headline::new(HeadlineName::RestartServing, serving),
+            Headline::new(HeadlineName::BridgeBacklog, backlog.map(|count| count as f64)),
+            Headline::new(HeadlineName::BridgeDrained, drained),
         ]
     }
 
@@ -145,22 +120,9 @@ impl Sources<'_> {
         let told = self.sum(&ActionKind::Takeover, |action| action.told);
         let ended = self.sum(&ActionKind::Takeover, |action| action.displaced);
         vec![
-            Headline::new(
-                (
-                    "takeover_served_99",
-                    "until 99 % of second connections are served",
-                    "milliseconds",
-                ),
-                served,
-            ),
-            Headline::new(
-                ("takeover_ended", "first connections that the broker ended", "percent"),
-                share(ended, clients),
-            ),
-            Headline::new(
-                ("takeover_told", "first connections that were told why", "percent"),
-                share(told, clients),
-            ),
+            Headline::new(HeadlineName::TakeoverServed99, served),
+            Headline::new(HeadlineName::TakeoverEnded, share(ended, clients)),
+            Headline::new(HeadlineName::TakeoverTold, share(told, clients)),
         ]
     }
 
@@ -170,13 +132,10 @@ impl Sources<'_> {
         let calm = self.latency(|_| true);
         vec![
             Headline::new(
-                ("connects_per_second", "clients that leave and come back", "per_second"),
+                HeadlineName::ConnectsPerSecond,
                 (window_s > 0.0).then(|| round(connects / window_s, 2)),
             ),
-            Headline::new(
-                ("steady_p99", "latency p99 of unaffected clients", "microseconds"),
-                calm.p99.map(|us| us as f64),
-            ),
+            Headline::new(HeadlineName::SteadyP99, calm.p99.map(|us| us as f64)),
         ]
     }
 
@@ -188,14 +147,8 @@ impl Sources<'_> {
         let expected = self.sum(&ActionKind::Subscribe, |action| action.retained_expected);
         let came = self.sum(&ActionKind::Subscribe, |action| action.retained);
         vec![
-            Headline::new(
-                ("last_retained", "until the last retained message is there", "microseconds"),
-                self.worst(&ActionKind::Subscribe, complete),
-            ),
-            Headline::new(
-                ("retained_complete", "retained messages that came", "percent"),
-                share(came, expected),
-            ),
+            Headline::new(HeadlineName::LastRetained, self.worst(&ActionKind::Subscribe, complete)),
+            Headline::new(HeadlineName::RetainedComplete, share(came, expected)),
         ]
     }
 
@@ -207,11 +160,8 @@ impl Sources<'_> {
         let expected = self.sum(&ActionKind::Disconnect, |action| action.wills_expected);
         let came = self.sum(&ActionKind::Disconnect, |action| action.wills);
         vec![
-            Headline::new(
-                ("last_will", "until the last will is there", "microseconds"),
-                self.worst(&ActionKind::Disconnect, last),
-            ),
-            Headline::new(("wills_complete", "wills that came", "percent"), share(came, expected)),
+            Headline::new(HeadlineName::LastWill, self.worst(&ActionKind::Disconnect, last)),
+            Headline::new(HeadlineName::WillsComplete, share(came, expected)),
         ]
     }
 
@@ -237,23 +187,15 @@ impl Sources<'_> {
                 .any(|(from, to)| second.end_s > *from + EDGE_S && second.start_s < *to - EDGE_S)
         };
         let p99 = |stats: LatencyStats| stats.p99.map(|us| us as f64);
-        let figure = |name: &str, label: &str, stats| {
-            Headline::new((name, label, "microseconds"), p99(stats))
-        };
+        let figure = |name, stats| Headline::new(name, p99(stats));
         vec![
+            figure(HeadlineName::CalmP99During, self.latency(during)),
             figure(
-                "calm_p99_during",
-                "latency p99 of the others during pauses",
-                self.latency(during),
-            ),
-            figure(
-                "calm_p99_before",
-                "latency p99 of the others before",
+                HeadlineName::CalmP99Before,
                 self.latency(|second| second.end_s <= first + EDGE_S),
             ),
             figure(
-                "calm_p99_after",
-                "latency p99 of the others after",
+                HeadlineName::CalmP99After,
                 self.latency(|second| second.start_s >= last + SETTLE_S - EDGE_S),
             ),
         ]
@@ -273,14 +215,8 @@ impl Sources<'_> {
         let before = us_per_message(&|row| row.start_s + row.length_s <= first + EDGE_S);
         let after = us_per_message(&|row| row.start_s >= last + SETTLE_S - EDGE_S);
         vec![
-            Headline::new(
-                ("cpu_per_message_after", "broker CPU per message, with", "microseconds"),
-                after,
-            ),
-            Headline::new(
-                ("cpu_per_message_before", "broker CPU per message, without", "microseconds"),
-                before,
-            ),
+            Headline::new(HeadlineName::CpuPerMessageAfter, after),
+            Headline::new(HeadlineName::CpuPerMessageBefore, before),
         ]
     }
 
@@ -296,19 +232,9 @@ impl Sources<'_> {
             (expected + group.expected, received + group.received)
         });
         vec![
-            Headline::new(
-                ("round_trip_p50", "median time from request to answer", "microseconds"),
-                worst(|stats| stats.p50),
-            ),
-            Headline::new(
-                (
-                    "round_trip_p99",
-                    "99th percentile of the time from request to answer",
-                    "microseconds",
-                ),
-                worst(|stats| stats.p99),
-            ),
-            Headline::new(("answered", "requests answered", "percent"), share(received, expected)),
+            Headline::new(HeadlineName::RoundTripP50, worst(|stats| stats.p50)),
+            Headline::new(HeadlineName::RoundTripP99, worst(|stats| stats.p99)),
+            Headline::new(HeadlineName::Answered, share(received, expected)),
         ]
     }
 
@@ -319,15 +245,15 @@ impl Sources<'_> {
         };
         vec![
             Headline::new(
-                ("memory_drift", "drift of the broker's memory", "bytes_per_hour"),
+                HeadlineName::MemoryDrift,
                 trend(|row| row.broker_rss_bytes.map(|bytes| bytes as f64)),
             ),
             Headline::new(
-                ("latency_drift_p50", "drift of the median latency", "microseconds_per_hour"),
+                HeadlineName::LatencyDriftP50,
                 trend(|row| row.e2e_p50_us.map(|us| us as f64)),
             ),
             Headline::new(
-                ("latency_drift_p99", "drift of the latency p99", "microseconds_per_hour"),
+                HeadlineName::LatencyDriftP99,
                 trend(|row| row.e2e_p99_us.map(|us| us as f64)),
             ),
         ]
@@ -336,23 +262,14 @@ impl Sources<'_> {
     fn groups(&self) -> Vec<Headline> {
         let groups = || self.step.groups.iter().filter(|group| group.expected > 0);
         let slowest = groups().max_by_key(|group| group.latency_us.p50);
-        let label = slowest.map_or_else(String::new, |group| group.name.clone());
+        let group = slowest.map_or_else(String::new, |group| group.name.clone());
+        let median = slowest.and_then(|group| group.latency_us.p50).map(|us| us as f64);
         let (expected, received) = groups().fold((0, 0), |(expected, received), group| {
             (expected + group.expected, received + group.received)
         });
         vec![
-            Headline::new(
-                (
-                    "slowest_group_p50",
-                    &format!("median latency of the slowest group ({label})"),
-                    "microseconds",
-                ),
-                slowest.and_then(|group| group.latency_us.p50).map(|us| us as f64),
-            ),
-            Headline::new(
-                ("delivered", "deliveries that came", "percent"),
-                share(received, expected),
-            ),
+            Headline { group, ..Headline::new(HeadlineName::SlowestGroupP50, median) },
+            Headline::new(HeadlineName::Delivered, share(received, expected)),
         ]
     }
 }
@@ -385,6 +302,8 @@ fn slope(points: &[(f64, f64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use tacho_record::HeadlineUnit;
+
     use super::*;
 
     #[test]
@@ -415,10 +334,9 @@ mod tests {
             headlines(&[HeadlineKind::Recovery], &sources)
         };
         let both = figures(&[action(Some(120.0)), action(Some(80.0))]);
-        assert_eq!((both[0].value, both[0].shown().as_str()), (Some(120.0), "120 ms"));
-        assert_eq!((both[2].value, both[2].shown().as_str()), (Some(6.0), "6"));
+        assert_eq!((both[0].value, &both[0].unit), (Some(120.0), &HeadlineUnit::Milliseconds));
+        assert_eq!((both[2].value, &both[2].unit), (Some(6.0), &HeadlineUnit::Count));
         let never = figures(&[action(Some(120.0)), action(None)]);
         assert_eq!(never[0].value, None);
-        assert!(never[0].shown().contains("never"));
     }
 }

@@ -31,6 +31,7 @@ fn facts() -> RunFacts {
         scenario: "symmetric <b>".to_owned(),
         name: "20260101-000000-symmetric".to_owned(),
         description: "One & one.".to_owned(),
+        description_zh: String::new(),
         started_at: "2026-01-01T00:00:00.000Z".to_owned(),
         targets: vec![TargetRecord {
             name: String::new(),

@@ -93,6 +93,13 @@ statements! {
         "{trials} trials contradict each other: the machine or the broker is not steady",
         "{trials} 次试验相互矛盾：机器或 Broker 不稳定";
     Cause::InStep { label, cause } => [text = lang.cause(cause);] "{label}: {text}", "{label}：{text}";
+    Cause::ConditionFailed { requirement, because } => [
+        requirement = lang.requirement(requirement);
+        colon = lang.colon();
+        because = because.iter().map(|cause| lang.condition_cause(cause)).collect::<Vec<_>>();
+        because = because.join(lang.between_reasons());
+    ]
+        "{requirement}{colon}{because}", "{requirement}{colon}{because}";
     Cause::Message(message) => [] "{message}", "{message}";
 }
 

@@ -1,7 +1,7 @@
 //! Texts of comparison pages.
 
 use super::{Lang, catalogue};
-use tacho_record::{Comparison, ConditionOutcome, Judgement};
+use tacho_record::{Comparison, ComparisonSide, ConditionOutcome, Judgement, SideLabel};
 
 catalogue! {
     differences: "Differences", "差异";
@@ -56,17 +56,65 @@ impl Lang {
         }
     }
 
-    /// A condition, its outcome, and the reason.
-    pub(crate) fn condition_was(
-        self,
-        (condition, outcome): (&str, ConditionOutcome),
-        reasons: &[String],
-    ) -> String {
-        let reasons: Vec<String> = reasons.iter().map(|reason| self.told(reason)).collect();
-        let why = reasons.join(self.between_reasons());
-        let colon = self.colon();
-        let why = if why.is_empty() { why } else { format!("{colon}{why}") };
-        format!("{}{colon}{}{why}", self.told(condition), self.came_to(outcome))
+    /// The result in a sentence.
+    pub(crate) fn compared(self, comparison: &Comparison) -> String {
+        let Some((first, others)) = comparison.sides.split_first() else { return String::new() };
+        let others: Vec<&str> = others.iter().map(|side| side.name.as_str()).collect();
+        let (others, first) = (others.join(", "), &first.name);
+        let listed = |wanted: Judgement| {
+            let mut names: Vec<String> = Vec::new();
+            for row in comparison.points.iter().flat_map(|point| &point.figures) {
+                let name = self.figure_of(row);
+                let is_one = row.changes.iter().any(|change| change.verdict == wanted);
+                if is_one && !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            names.join(self.between_reasons())
+        };
+        let (better, worse) = (listed(Judgement::Better), listed(Judgement::Worse));
+        let against = match self {
+            Self::En => format!("{others} against {first}: "),
+            Self::Zh => format!("{others} 与 {first} 相比："),
+        };
+        let found = match (self, comparison.verdict) {
+            (Self::En, Judgement::Better) => format!("better in {better}."),
+            (Self::En, Judgement::Worse) => format!("worse in {worse}."),
+            (Self::En, Judgement::Mixed) => format!("better in {better}. Worse in {worse}."),
+            (Self::En, Judgement::NoChange) => {
+                "no difference distinguishable from noise.".to_owned()
+            }
+            (Self::En, Judgement::Unclear) => {
+                "too few repeats that count to tell a difference from noise.".to_owned()
+            }
+            (Self::Zh, Judgement::Better) => format!("{better}更好。"),
+            (Self::Zh, Judgement::Worse) => format!("{worse}更差。"),
+            (Self::Zh, Judgement::Mixed) => format!("{better}更好；{worse}更差。"),
+            (Self::Zh, Judgement::NoChange) => "没有可与噪声区分的差异。".to_owned(),
+            (Self::Zh, Judgement::Unclear) => {
+                "计入结果的重复太少，无法将差异与噪声区分。".to_owned()
+            }
+        };
+        format!("{against}{found}")
+    }
+
+    /// What a side is.
+    pub fn side_label(self, what: &SideLabel) -> String {
+        let (arguments, own) = match (self, what) {
+            (_, SideLabel::Text(text)) => return text.clone(),
+            (Self::En, SideLabel::OwnBroker { arguments }) => (arguments, "Tacho's own broker"),
+            (Self::Zh, SideLabel::OwnBroker { arguments }) => (arguments, "Tacho 自带的 Broker"),
+        };
+        match (self, arguments.as_str()) {
+            (_, "") => own.to_owned(),
+            (Self::En, arguments) => format!("{own}, {arguments}"),
+            (Self::Zh, arguments) => format!("{own}，{arguments}"),
+        }
+    }
+
+    /// What a side of a comparison is; the label of an old record as it is.
+    pub(crate) fn side_of(self, side: &ComparisonSide) -> String {
+        side.what.as_ref().map_or_else(|| side.label.clone(), |what| self.side_label(what))
     }
 
     /// The separator between a name and its description.
@@ -185,61 +233,3 @@ impl Lang {
         }
     }
 }
-
-/// Sentences of the record of a comparison: the more special comes before the more general.
-pub(super) const SENTENCES: &[(&str, &str)] = &[
-    // The result.
-    ("{} against {}: better in {}. Worse in {}.", "{0} 与 {1} 相比：{2}更好；{3}更差。"),
-    ("{} against {}: better in {}.", "{0} 与 {1} 相比：{2}更好。"),
-    ("{} against {}: worse in {}.", "{0} 与 {1} 相比：{2}更差。"),
-    (
-        "{} against {}: no difference distinguishable from noise.",
-        "{0} 与 {1} 相比：没有可与噪声区分的差异。",
-    ),
-    (
-        "{} against {}: too few repeats that count to tell a difference from noise.",
-        "{0} 与 {1} 相比：计入结果的重复太少，无法将差异与噪声区分。",
-    ),
-    // Figures.
-    ("messages in + out", "流入 + 流出消息"),
-    ("latency, median", "延迟中位数"),
-    ("latency, {}th percentile", "延迟的第 {0} 百分位"),
-    ("latency, greatest", "最大延迟"),
-    ("time to acknowledgement, {}th percentile", "确认时间的第 {0} 百分位"),
-    ("broker CPU per message in or out", "每条消息（流入或流出）的 Broker CPU"),
-    ("CPU of the broker's host or cores", "Broker 主机或所用核的 CPU"),
-    ("memory of the broker (RSS)", "Broker 内存（RSS）"),
-    ("connections per second", "每秒建立的连接"),
-    ("time until all are connected", "全部连接完成的时间"),
-    ("time until {} % are connected again", "{0} % 重新连接的时间"),
-    ("time to CONNACK, median", "收到 CONNACK 的中位时间"),
-    ("time to CONNACK, {}th percentile", "收到 CONNACK 时间的第 {0} 百分位"),
-    ("messages lost, of those due", "丢失的消息占应投递的比例"),
-    ("messages acknowledged and lost", "已确认却丢失的消息"),
-    // Conditions.
-    ("fail if worse", "变差即失败"),
-    ("fail if not better", "未变好即失败"),
-    ("no regression of {} above {}", "{0} 的退步不超过 {1}"),
-    ("no regression above {}", "退步不超过 {0}"),
-    ("{} is worse in {}: {}", "{0} 的{1}更差：{2}"),
-    ("no figure is better", "没有指标变好"),
-    ("the figure was not observed", "未观测到该指标"),
-    (
-        "distinguishing a difference from noise needs at least {} repeats per side that count",
-        "每一方至少有 {0} 次计入结果的重复，才能将差异与噪声区分",
-    ),
-    // Sides and environments.
-    ("Tacho's own broker, {}", "Tacho 自带的 Broker，{0}"),
-    ("Tacho's own broker", "Tacho 自带的 Broker"),
-    ("command before each repeat", "每次重复前执行的命令"),
-    ("broker", "Broker"),
-    ("broker of {}", "{0} 的 Broker"),
-    ("MQTT version", "MQTT 版本"),
-    ("MQTT version of {}", "{0} 的 MQTT 版本"),
-    ("durability", "持久性"),
-    ("durability of {}", "{0} 的持久性"),
-    ("certificate verified", "已验证证书"),
-    ("certificate verified of {}", "{0} 已验证证书"),
-    // Lists of any of these.
-    ("{}; {}", "{0}；{1}"),
-];

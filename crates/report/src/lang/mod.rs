@@ -9,16 +9,20 @@ mod causes;
 mod charts;
 mod commands;
 mod compared;
+mod conditions;
 mod consequences;
 mod effects;
+mod figures;
 mod files;
-mod happened;
+mod headlines;
 mod observations;
 mod pages;
+mod properties;
+mod published;
 mod remarks;
+mod searches;
 mod sentences;
 mod tables;
-mod told;
 
 /// The language of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,31 +118,39 @@ use statements;
 /// Texts of all statements, for tests.
 #[cfg(test)]
 pub(crate) fn statement_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let texts = [
+    let all = [
         bases::TEXTS,
         causes::TEXTS,
         commands::TEXTS,
+        conditions::TEXTS,
         consequences::TEXTS,
         effects::TEXTS,
+        figures::TEXTS,
+        headlines::TEXTS,
         observations::TEXTS,
+        properties::TEXTS,
         remarks::TEXTS,
     ];
-    texts.into_iter().flatten().copied()
+    all.into_iter().flatten().copied()
 }
 
 /// Patterns of all statements, for tests.
 #[cfg(test)]
 pub(crate) fn statement_variants() -> impl Iterator<Item = &'static str> {
-    let variants = [
+    let all = [
         bases::VARIANTS,
         causes::VARIANTS,
         commands::VARIANTS,
+        conditions::VARIANTS,
         consequences::VARIANTS,
         effects::VARIANTS,
+        figures::VARIANTS,
+        headlines::VARIANTS,
         observations::VARIANTS,
+        properties::VARIANTS,
         remarks::VARIANTS,
     ];
-    variants.into_iter().flatten().copied()
+    all.into_iter().flatten().copied()
 }
 
 /// All labels, for tests.

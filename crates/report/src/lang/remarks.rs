@@ -1,6 +1,6 @@
 //! Notes of a run: conditions that limit comparisons of its figures.
 
-use tacho_record::Remark;
+use tacho_record::{Property, Remark};
 
 use super::{Lang, statements};
 
@@ -45,25 +45,32 @@ statements! {
         "There are {fewest} repeats per side that count; a confidence interval needs at least {least}. The differences are shown, but cannot be distinguished from noise.",
         "每一方只有 {fewest} 次计入结果的重复，置信区间至少需要 {least} 次。下面列出差异，但都无法与噪声区分。";
     Remark::ApartFromItself { side, figures } =>
-        [figures = lang.listed(figures, lang.between_reasons());]
+        [figures = lang.figures_listed(figures);]
         "A/A: the additional repeats of {side} differ from its others in {figures}; one in twenty figures may differ by chance, more show that the machine was not steady.",
         "A/A：{side} 的附加重复与其余重复在以下指标上可以区分：{figures}。二十个指标中可能偶然出现一个，更多则说明机器不稳定。";
     Remark::NotInTurns => []
         "The runs did not alternate: the differences include any other change between them.",
         "这些运行并非轮流进行：其间的其他变化也包含在差异之中。";
     Remark::ScenariosDiffer { names, more } =>
-        [names = lang.listed(names, ", "); more = lang.and_more(*more);]
+        [names = lang.listed(names); more = lang.and_more(*more);]
         "The scenarios differ in {names}{more}.", "场景在以下方面不同：{names}{more}。";
     Remark::EnvironmentsDiffer { names, more } =>
-        [names = lang.listed(names, ", "); more = lang.and_more(*more);]
+        [names = lang.listed(names); more = lang.and_more(*more);]
         "The environments differ in {names}{more}.", "环境在以下方面不同：{names}{more}。";
     Remark::Message(message) => [] "{message}", "{message}";
 }
 
 impl Lang {
-    /// Labels of figures or of differences, one after the other.
-    fn listed(self, names: &[String], between: &str) -> String {
-        names.iter().map(|name| self.told(name)).collect::<Vec<_>>().join(between)
+    /// Figures by their names, one after the other.
+    fn figures_listed(self, names: &[String]) -> String {
+        let names: Vec<String> = names.iter().map(|name| self.figure_named(name)).collect();
+        names.join(self.between_reasons())
+    }
+
+    /// Properties, one after the other.
+    fn listed(self, properties: &[Property]) -> String {
+        let names: Vec<String> = properties.iter().map(|one| self.property(one)).collect();
+        names.join(", ")
     }
 
     /// How many are not named.

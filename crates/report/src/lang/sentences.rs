@@ -152,6 +152,14 @@ impl Lang {
         }
     }
 
+    /// The description of a scenario, in Chinese where the scenario has one.
+    pub(crate) fn description<'d>(self, english: &'d str, chinese: &'d str) -> &'d str {
+        match self {
+            Self::Zh if !chinese.is_empty() => chinese,
+            Self::En | Self::Zh => english,
+        }
+    }
+
     /// Between sentences.
     pub(crate) const fn between_sentences(self) -> &'static str {
         match self {
@@ -402,6 +410,7 @@ forms! {
     sessions_of(name): "sessions of {name}", "{name} 的会话";
     some_of(some, all): "{some} of {all}", "{some}，共 {all}";
     named(name): " ({name})", "（{name}）";
+    per_hour(change): "{change} per hour", "每小时 {change}";
     clock_error_at_most(error): "clock error at most {error}", "时钟误差不超过 {error}";
     monitor_trouble(errors, dropped, last):
         "; {errors} errors, {dropped} rows dropped{last}",

@@ -4,6 +4,7 @@ use super::catalogue;
 
 catalogue! {
     too_few: "too few samples", "样本太少";
+    never_or_too_few: "never, or too little to tell", "从未达到，或样本太少";
     service: "service", "服务时间";
     send_delay: "send delay", "发送延迟";
     acknowledgement: "acknowledgement", "确认";

@@ -1,6 +1,7 @@
 //! Whole pages, from records that have everything.
 
 mod comparison;
+mod label_samples;
 mod languages;
 mod samples;
 mod statements;

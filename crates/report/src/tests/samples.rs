@@ -11,10 +11,11 @@ use tacho_record::Environment;
 use tacho_record::StepCurves;
 use tacho_record::{
     ActionEffect, ActionKind, ActionRecord, BrokerRow, BrokerSpent, Capacity, Cause, CutShort,
-    DeclaredLost, Finding, Gate, HostUse, LatencyStats, LostRange, Observation, PartBy, PartRow,
-    PhaseKind, PhaseRecord, Placement, Position, Recommendation, Remark, ResourceRow, Restart,
-    RunKind, RunRecord, SCHEMA_VERSION, Series, SeriesRow, Severity, SharedFairness, Skipped, Step,
-    StepTarget, TargetRecord, ThresholdResult, Trial, TrialOutcome, Verdict, curve,
+    DeclaredLost, Estimator, Finding, Gate, HostUse, LatencyStats, LostRange, Observation, PartBy,
+    PartRow, PhaseKind, PhaseRecord, Placement, Position, Purpose, Recommendation, Remark,
+    ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, SearchEnd, Series, SeriesRow,
+    Severity, SharedFairness, Skipped, Step, StepTarget, TargetRecord, ThresholdResult, Trial,
+    TrialOutcome, Verdict, WhoseCpu, curve,
 };
 use tacho_scenario::VarValue;
 
@@ -459,8 +460,8 @@ fn ladder(sample: &mut Sample, name: &str, label: &str, qos: i64, slope: f64, no
         tps: within.then_some(tps),
         low: Some(if within { tps * 0.97 } else { 60_000.0 }),
         high: within.then_some(tps * 1.03),
-        method: "Linear interpolation of mean CPU between the two steps around the objective."
-            .to_owned(),
+        method: String::new(),
+        estimator: Some(Estimator::Interpolation { whose_cpu: WhoseCpu::BrokerCores }),
         nearest_step: Some(first + 3),
     });
 }
@@ -535,15 +536,15 @@ pub(super) fn capacity() -> Sample {
     let mut record = record(RunKind::Capacity, "symmetric", description);
     let (mut curves, mut trials) = (Vec::new(), Vec::new());
     let tried = [
-        (5000.0, TrialOutcome::Pass, "bracket"),
-        (10_000.0, TrialOutcome::Pass, "bracket"),
-        (20_000.0, TrialOutcome::Pass, "bracket"),
-        (40_000.0, TrialOutcome::GeneratorBound, "bracket"),
-        (28_000.0, TrialOutcome::Fail, "bisect"),
-        (24_000.0, TrialOutcome::Pass, "bisect"),
-        (26_000.0, TrialOutcome::Fail, "bisect"),
-        (24_000.0, TrialOutcome::Pass, "confirm"),
-        (24_000.0, TrialOutcome::Pass, "confirm"),
+        (5000.0, TrialOutcome::Pass, Purpose::Bracket),
+        (10_000.0, TrialOutcome::Pass, Purpose::Bracket),
+        (20_000.0, TrialOutcome::Pass, Purpose::Bracket),
+        (40_000.0, TrialOutcome::GeneratorBound, Purpose::Bracket),
+        (28_000.0, TrialOutcome::Fail, Purpose::Bisect),
+        (24_000.0, TrialOutcome::Pass, Purpose::Bisect),
+        (26_000.0, TrialOutcome::Fail, Purpose::Bisect),
+        (24_000.0, TrialOutcome::Pass, Purpose::Confirm),
+        (24_000.0, TrialOutcome::Pass, Purpose::Confirm),
     ];
     for (index, (value, outcome, purpose)) in tried.into_iter().enumerate() {
         let cpu = (value / 330.0_f64).min(99.0);
@@ -562,7 +563,7 @@ pub(super) fn capacity() -> Sample {
             }
         };
         let reasons = Vec::new();
-        let (purpose, step) = (purpose.to_owned(), Some(index));
+        let step = Some(index);
         trials.push(Trial { value, hold_s: 5.0, purpose, outcome, reasons, causes, step });
     }
     record.capacity = Some(Capacity {
@@ -578,7 +579,8 @@ pub(super) fn capacity() -> Sample {
         confirm: 2,
         disturbed: 0,
         precision: 0.1,
-        ending: "The bounds are nearer than 10 %.".to_owned(),
+        ending: String::new(),
+        end: Some(SearchEnd::Found),
         trials,
     });
     Sample {

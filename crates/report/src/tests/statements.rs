@@ -4,10 +4,15 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use tacho_record::{
-    ActionEffect, ActionKind, ActionRecord, Basis, Cause, Check, Consequence, CutShort, Direction,
-    Observation, PhaseKind, PhaseName, Remark, Verdict,
+    ActionEffect, ActionKind, ActionRecord, Basis, Capacity, Cause, Check, Comparison,
+    ComparisonSide, ConditionResult, Consequence, CutShort, Difference, Direction, Estimator,
+    FigureName, FigureRow, Headline, HeadlineName, HeadlineUnit, Judgement, Observation, PhaseKind,
+    PhaseName, Property, PropertyValue, Purpose, Recommendation, Remark, SearchEnd, Verdict,
+    WhoseCpu,
 };
+use tacho_scenario::published::{BIFROMQ, GUIDE};
 
+use super::label_samples as labels;
 use crate::lang::{Lang, statement_texts, statement_variants};
 
 fn text() -> String {
@@ -55,6 +60,7 @@ fn causes() -> Vec<Cause> {
         Cause::GeneratorBoundEverywhere,
         Cause::NoLoadPasses,
         Cause::Contradictions { trials: 3 },
+        labels::failed_condition(),
         Cause::RunStopped.in_step("10K"),
         Cause::Message(text()),
     ]
@@ -125,10 +131,10 @@ fn remarks() -> Vec<Remark> {
         Remark::MadeUp { count: 2 },
         Remark::NoRepeatCounts,
         Remark::FewRepeats { fewest: 2, least: 5 },
-        Remark::ApartFromItself { side: text(), figures: vec!["messages in + out".to_owned()] },
+        Remark::ApartFromItself { side: text(), figures: vec!["tps".to_owned()] },
         Remark::NotInTurns,
-        Remark::ScenariosDiffer { names: vec![text()], more: 0 },
-        Remark::EnvironmentsDiffer { names: vec!["kernel".to_owned()], more: 3 },
+        Remark::ScenariosDiffer { names: vec![Property::Key(text())], more: 0 },
+        Remark::EnvironmentsDiffer { names: vec![Property::Kernel], more: 3 },
         Remark::Message(text()),
     ]
 }
@@ -197,12 +203,17 @@ fn consequences() -> Vec<Consequence> {
     ]
 }
 
+fn is_chinese(text: &str) -> bool {
+    text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c))
+}
+
 /// Checks the words of every variant, and that they survive a file.
 fn walk<T>(all: &[T], words: impl Fn(Lang, &T) -> String) -> BTreeSet<String>
 where
     T: Debug + PartialEq + serde::Serialize + for<'d> serde::Deserialize<'d>,
 {
-    let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+    /// Brought by a run, and shown as they are.
+    const AS_THEY_ARE: [&str; 4] = ["Message", "Key", "KernelSetting", "Text"];
     let mut names = BTreeSet::new();
     for one in all {
         let json = serde_json::to_string(one).expect("is JSON");
@@ -212,7 +223,7 @@ where
         names.insert(name.to_owned());
         let (english, chinese) = (words(Lang::En, one), words(Lang::Zh, one));
         assert!(!english.is_empty() && !is_chinese(&english), "{english}");
-        assert!(is_chinese(&chinese) || name == "Message", "{chinese}");
+        assert!(is_chinese(&chinese) || AS_THEY_ARE.contains(&name), "{chinese}");
         let figures = |text: &str| -> Vec<String> {
             let numbers = text.split(|c: char| !c.is_ascii_digit() && c != '.');
             let mut numbers: Vec<String> =
@@ -233,6 +244,10 @@ fn every_variant_has_words_in_both_languages() {
     names.extend(walk(&effects(), |lang, one| lang.effect(one)));
     names.extend(walk(&cut_short(), |lang, one| lang.cut_short(one)));
     names.extend(walk(&consequences(), |lang, one| lang.consequence(one)));
+    names.extend(walk(&labels::properties(), |lang, one| lang.property(one)));
+    names.extend(walk(&labels::condition_causes(), |lang, one| lang.condition_cause(one)));
+    names.extend(walk(FigureName::ALL, |lang, one| lang.figure_name(one)));
+    names.extend(walk(HeadlineName::ALL, |lang, one| lang.headline_name(one)));
     let bases = [
         Basis::IncludesZero,
         Basis::BelowFloor,
@@ -252,8 +267,125 @@ fn every_variant_has_words_in_both_languages() {
 }
 
 #[test]
+fn values_searches_and_sides_have_words_in_both_languages() {
+    walk(&labels::property_values(), |lang, one| lang.property_value(one));
+    walk(&labels::requirements(), |lang, one| lang.requirement(one));
+    walk(&labels::side_labels(), |lang, one| lang.side_label(one));
+    walk(&SearchEnd::ALL, |lang, one| lang.search_end(*one).to_owned());
+    walk(Purpose::ALL, |lang, one| lang.trial_purpose(*one).to_owned());
+    walk(WhoseCpu::ALL, |lang, one| lang.whose_cpu_explained(*one).to_owned());
+    let estimators: Vec<_> =
+        WhoseCpu::ALL.iter().map(|cpu| Estimator::Interpolation { whose_cpu: *cpu }).collect();
+    walk(&estimators, |lang, one| lang.estimator(one));
+    for source in [GUIDE, BIFROMQ] {
+        assert!(is_chinese(&Lang::Zh.published(&source)), "{source:?}");
+        assert!(Lang::En.published(&source).contains(source.hardware), "{source:?}");
+    }
+    let side = |name: &str| ComparisonSide { name: name.to_owned(), ..ComparisonSide::default() };
+    let verdicts = [
+        Judgement::Better,
+        Judgement::Worse,
+        Judgement::Mixed,
+        Judgement::NoChange,
+        Judgement::Unclear,
+    ];
+    walk(&verdicts, |lang, verdict| {
+        let sides = vec![side("a"), side("b")];
+        lang.compared(&Comparison { verdict: *verdict, sides, ..Comparison::default() })
+    });
+}
+
+#[test]
+fn values_of_headlines_have_their_units() {
+    let shown =
+        |lang: Lang, name: HeadlineName, value| lang.headline_value(&Headline::new(name, value));
+    for (name, value, english, chinese) in [
+        (HeadlineName::SteadyP99, 120.0, "120 µs", "120 µs"),
+        (HeadlineName::TimeTo99PercentServed, 120.0, "120 ms", "120 ms"),
+        (HeadlineName::Answered, 50.0, "50.0 %", "50.0 %"),
+        (HeadlineName::ConnectsPerSecond, 10.0, "10.0/s", "10.0/s"),
+        (HeadlineName::FailedAttempts, 6.0, "6", "6"),
+        (HeadlineName::MemoryDrift, -2048.0, "-2.0 KiB per hour", "每小时 -2.0 KiB"),
+        (HeadlineName::LatencyDriftP50, 5.0, "+5 µs per hour", "每小时 +5 µs"),
+    ] {
+        assert_eq!(shown(Lang::En, name, Some(value)), english);
+        assert_eq!(shown(Lang::Zh, name, Some(value)), chinese);
+    }
+    assert_eq!(shown(Lang::En, HeadlineName::LastWill, None), "never, or too little to tell");
+    assert_eq!(shown(Lang::Zh, HeadlineName::LastWill, None), "从未达到，或样本太少");
+    let slowest = Headline::new(HeadlineName::SlowestGroupP50, Some(1.0));
+    let slowest = Headline { group: "pub".to_owned(), ..slowest };
+    assert_eq!(Lang::En.headline(&slowest), "median latency of the slowest group (pub)");
+    assert_eq!(Lang::Zh.headline(&slowest), "最慢组的延迟中位数（pub）");
+}
+
+#[test]
+fn labels_of_a_record_without_data_stay_as_they_are() {
+    let words = || "an old one".to_owned();
+    let side = ComparisonSide { label: words(), ..ComparisonSide::default() };
+    let row = FigureRow { name: "e2e_p42".to_owned(), label: words(), ..FigureRow::default() };
+    let difference =
+        Difference { name: words(), values: vec![words(); 2], ..Difference::default() };
+    let (condition, reasons) = (words(), vec![words()]);
+    let result = ConditionResult { condition, reasons, ..ConditionResult::default() };
+    let capacity = Capacity { ending: words(), ..Capacity::default() };
+    let recommendation = Recommendation { method: words(), ..Recommendation::default() };
+    let slowest = HeadlineName::SlowestGroupP50;
+    let without_group = Headline { label: words(), ..Headline::new(slowest, None) };
+    let (name, unit) = ("speed".to_owned(), HeadlineUnit::Other("knots".to_owned()));
+    let unknown = Headline { name, label: words(), unit, value: Some(1.5), ..Headline::default() };
+    for lang in Lang::ALL {
+        assert_eq!(lang.side_of(&side), words());
+        assert_eq!(lang.figure_of(&row), words());
+        assert_eq!(lang.figure_named(&row.name), "e2e_p42");
+        assert_eq!(lang.difference_name(&difference), words());
+        assert_eq!(lang.difference_values(&difference), [words(), words()]);
+        assert_eq!(lang.condition_of(&result), words());
+        assert_eq!(lang.condition_reasons(&result), [words()]);
+        assert_eq!(lang.ending(&capacity), words());
+        assert_eq!(lang.found_by(&recommendation), words());
+        assert_eq!(lang.headline(&without_group), words());
+        assert_eq!(lang.headline(&unknown), words());
+        assert_eq!(lang.headline_value(&unknown), "1.50 knots");
+        assert_eq!(lang.description("An old one.", ""), "An old one.");
+    }
+    assert_eq!(Lang::Zh.description("A new one.", "新的。"), "新的。");
+}
+
+#[test]
+fn a_comparison_is_told_from_its_data() {
+    let property_values = vec![vec![], vec![PropertyValue::No, PropertyValue::Yes]];
+    let property = Some(Property::CertificateVerified { target: String::new() });
+    let difference = Difference { property, property_values, ..Difference::default() };
+    let causes = labels::condition_causes().into_iter().take(1).collect();
+    let requirement = labels::requirements().into_iter().next();
+    let result = ConditionResult { requirement, causes, ..ConditionResult::default() };
+    let what = labels::side_labels().into_iter().next();
+    let row = FigureRow { name: "tps".to_owned(), ..FigureRow::default() };
+    let mut comparison = Comparison {
+        sides: vec![ComparisonSide { what, ..ComparisonSide::default() }],
+        environment: vec![difference],
+        conditions: vec![result],
+        points: vec![tacho_record::Point { figures: vec![row], ..Default::default() }],
+        ..Comparison::default()
+    };
+    crate::tell_comparison(&mut comparison);
+    assert_eq!(comparison.sides[0].label, "Tacho's own broker");
+    assert_eq!(comparison.points[0].figures[0].label, "messages in + out");
+    let difference = &comparison.environment[0];
+    assert_eq!(difference.name, "certificate verified");
+    let values = Lang::Zh.difference_values(difference);
+    assert_eq!((difference.values[1].as_str(), values[1].as_str()), ("no / yes", "否 / 是"));
+    assert_eq!(values[0], "–");
+    let result = &comparison.conditions[0];
+    assert_eq!(result.condition, "fail if worse");
+    assert_eq!(result.reasons, ["b is worse in latency, 99th percentile: +30.0 %"]);
+    let chinese = Lang::Zh.condition_was(result);
+    assert_eq!(chinese, "变差即失败：无法判断：b 的延迟的第 99 百分位更差：+30.0 %");
+}
+
+#[test]
 fn kinds_of_actions_and_phases_have_words_in_both_languages() {
-    let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
     for kind in ActionKind::ALL {
         assert_eq!(Lang::En.action_kind(&kind), kind.as_str());
         assert!(is_chinese(Lang::Zh.action_kind(&kind)), "{kind:?}");

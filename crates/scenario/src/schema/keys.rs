@@ -52,6 +52,7 @@ const VERSION: KeyKind = Choice(&["3", "3.1", "4", "3.1.1", "5", "5.0"]);
 pub(crate) const SCENARIO: &[Key] = &[
     required("name", Text, "Short name; part of the run directory's name."),
     key("description", Text, "One sentence."),
+    key("description_zh", Text, "The same in Chinese, for reports in that language."),
     key("seed", Whole(0, i64::MAX as u64), "Seed of payloads and random arrivals; 1."),
     key("machines", Whole(1, 1_000_000), "Virtual load machines, {{machine}} in templates; 1."),
     key(

@@ -1,6 +1,7 @@
 //! `tacho capacity`: the highest load that meets objectives, as an interval.
 
 use clap::Args;
+use tacho_lab::campaign::Subject;
 use tacho_lab::capacity::{CapacityRequest, SearchPlan, run_search};
 use tacho_record::RunKind;
 use tacho_scenario::steps::{number, shown};
@@ -83,7 +84,7 @@ pub(crate) fn capacity(arguments: &CapacityArguments) -> Result<u8, Failure> {
     let start = arguments.first_scenario(None, HOLD)?;
     let plan = arguments.plan(&start)?;
     let first = arguments.first_scenario(Some(plan.from), arguments.trial)?;
-    let about = (first.name.as_str(), first.description.as_str());
+    let about = Subject::scenario(&first);
     let sides = [(&arguments.targets, &first)];
     let mut campaign = Opened::begin(RunKind::Capacity, about, &sides, &arguments.output)?;
     let request = CapacityRequest {

@@ -1,7 +1,7 @@
 //! `tacho ladder`: one scenario, step by step over the values of a variable.
 
 use clap::Args;
-use tacho_lab::campaign::{LadderRequest, Rung, run_ladder};
+use tacho_lab::campaign::{LadderRequest, Rung, Subject, run_ladder};
 use tacho_record::RunKind;
 use tacho_scenario::TimeSpan;
 use tacho_scenario::steps::StepSpec;
@@ -54,7 +54,7 @@ pub(crate) struct LadderArguments {
 pub(crate) fn ladder(arguments: &LadderArguments) -> Result<u8, Failure> {
     let request = arguments.request()?;
     let first = request.first()?;
-    let about = (first.name.as_str(), first.description.as_str());
+    let about = Subject::scenario(first);
     let sides = [(&arguments.targets, first)];
     let mut campaign = Opened::begin(RunKind::Ladder, about, &sides, &arguments.output)?;
     let finished = run_ladder(campaign.driver(), &request)?;

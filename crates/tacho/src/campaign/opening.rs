@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tacho_lab::campaign::{CampaignAbout, CampaignEnd, Driver, Finished};
+use tacho_lab::campaign::{CampaignAbout, CampaignEnd, Driver, Finished, Subject};
 use tacho_lab::run::Ending;
 use tacho_record::{RunDirectory, RunKind, Timestamp, Verdict};
 use tacho_report::{campaign_text, write_run};
@@ -21,8 +21,8 @@ pub(crate) struct Opened<'a> {
     path: PathBuf,
     kind: RunKind,
     run_name: String,
-    /// Name and description of the scenario or suite.
-    about: (&'a str, &'a str),
+    /// The scenario or suite.
+    subject: Subject<'a>,
 }
 
 /// The brokers of one side, and the scenario of its first run.
@@ -33,7 +33,7 @@ impl<'a> Opened<'a> {
     /// must be there.
     pub(crate) fn begin(
         kind: RunKind,
-        about: (&'a str, &'a str),
+        subject: Subject<'a>,
         sides: &[Side<'a>],
         output: &'a OutputArguments,
     ) -> Result<Self, Failure> {
@@ -52,29 +52,25 @@ impl<'a> Opened<'a> {
             _ => setting.divide_for(sides)?,
         }
         let run_name = match kind {
-            RunKind::Comparison => format!("compare-{}", about.0),
-            _ => about.0.to_owned(),
+            RunKind::Comparison => format!("compare-{}", subject.name),
+            _ => subject.name.to_owned(),
         };
         let run_name = RunDirectory::run_name(Timestamp::now(), &run_name);
         let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&run_name));
         setting.serve(&output.ui, (&run_name, kind), &path)?;
         let directory = output.create(&path)?;
-        setting.announce(&directory, (about.0, kind))?;
+        setting.announce(&directory, (subject.name, kind))?;
         let written = directory.write_scenario(&first.to_toml());
         written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
         let sides = sides.iter().map(|(targets, _)| *targets).collect();
         let bench = ArgumentBench::new(setting, sides, output.quiet);
-        Ok(Self { bench, output, path, kind, run_name, about })
+        Ok(Self { bench, output, path, kind, run_name, subject })
     }
 
     /// What makes the runs.
     pub(crate) fn driver(&mut self) -> Driver<'_> {
-        let about = CampaignAbout {
-            kind: self.kind,
-            name: &self.run_name,
-            scenario: self.about.0,
-            description: self.about.1,
-        };
+        let Self { kind, subject, .. } = *self;
+        let about = CampaignAbout { kind, name: &self.run_name, subject };
         Driver::new(&mut self.bench, &about, RunDirectory::existing(&self.path))
     }
 

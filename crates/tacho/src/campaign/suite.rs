@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tacho_lab::calibration::Calibration;
-use tacho_lab::campaign::{SuiteRow, first_feasible, run_suite};
+use tacho_lab::campaign::{Subject, SuiteRow, first_feasible, run_suite};
 use tacho_record::RunKind;
 use tacho_scenario::suite::Suite;
 use tacho_scenario::{Limits, Scenario, Shortage};
@@ -30,7 +30,7 @@ pub(crate) fn suite(
         ));
     }
     let first = first_feasible(rows.iter().map(|row| &row.scenario), "rows")?;
-    let about = (suite.name, suite.description);
+    let about = Subject::suite(suite);
     let mut campaign = Opened::begin(RunKind::Suite, about, &[(targets, first)], output)?;
     let finished = run_suite(campaign.driver(), &rows)?;
     campaign.end(finished)

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use tacho_lab::campaign::Subject;
 use tacho_lab::compare::{
     Session, SessionError, SessionRequest, hold_session, lacks_valid_repeats,
 };
@@ -34,7 +35,7 @@ pub(super) fn session(arguments: &CompareArguments, scenario: &str) -> Result<u8
         conditions: conditions(arguments),
     };
     let first = &request.sides[0].scenario;
-    let about = (first.name.as_str(), first.description.as_str());
+    let about = Subject::scenario(first);
     let scenarios = request.sides.iter().map(|side| &side.scenario);
     let kinds: Vec<Side<'_>> = targets.iter().zip(scenarios).collect();
     let output = &arguments.output;

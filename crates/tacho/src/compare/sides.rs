@@ -1,6 +1,8 @@
 //! The sides of a comparison, as the arguments define them.
 
 use tacho_lab::compare::SidePlan;
+use tacho_record::SideLabel;
+use tacho_report::Lang;
 use tacho_scenario::{BrokerUrl, Scenario};
 
 use super::arguments::CompareArguments;
@@ -36,9 +38,10 @@ pub(super) fn plan(
         targets.set_builtin(shards, level);
         let loaded = arguments.load.scenario(scenario, &[], &targets)?;
         only_known_names(arguments, &names, &loaded)?;
-        let label = label(&targets, &loaded, &extra)?;
+        let what = what(&targets, &loaded, &extra)?;
+        let label = Lang::En.side_label(&what);
         let before = of_side([&arguments.before_a, &arguments.before_b]);
-        let plan = SidePlan { name: name.clone(), label, before, scenario: loaded };
+        let plan = SidePlan { name: name.clone(), label, what, before, scenario: loaded };
         plans.push(PlannedSide { targets, plan });
     }
     Ok(plans)
@@ -127,23 +130,22 @@ fn only_known_names(
 }
 
 /// The description of a side.
-fn label(
+fn what(
     targets: &TargetArguments,
     scenario: &Scenario,
     extra: &[String],
-) -> Result<String, Failure> {
+) -> Result<SideLabel, Failure> {
     if let Some(command) = targets.command() {
         refuse_extra(extra, "a command")?;
-        return Ok(command.clone());
+        return Ok(SideLabel::Text(command.clone()));
     }
     let in_use = scenario.targets_in_use();
     match in_use.first().and_then(|(_, target)| target.broker.as_ref()) {
         Some(url) => {
             refuse_extra(extra, "running already")?;
-            Ok(url.to_string())
+            Ok(SideLabel::Text(url.to_string()))
         }
-        None if extra.is_empty() => Ok("Tacho's own broker".to_owned()),
-        None => Ok(format!("Tacho's own broker, {}", extra.join(" "))),
+        None => Ok(SideLabel::OwnBroker { arguments: extra.join(" ") }),
     }
 }
 

@@ -8,7 +8,7 @@ use tacho_lab::compare::{
 use tacho_record::RunDirectory;
 use tacho_record::Timestamp;
 
-use tacho_report::tell_comparison;
+use tacho_report::{tell, tell_comparison};
 
 use super::arguments::CompareArguments;
 use super::{code_of_conditions, conditions, publish};
@@ -42,7 +42,8 @@ pub(super) fn stored(arguments: &CompareArguments, runs: &[String]) -> Result<u8
     tell_comparison(&mut comparison);
     let path = arguments.output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
     let directory = arguments.output.create(&path)?;
-    let record = stored_record(&comparison, &sides);
+    let mut record = stored_record(&comparison, &sides);
+    tell(&mut record);
     let written = tacho_report::write_record(&directory, &record);
     written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
     publish(&comparison, &side_curves(&sides), &directory, &arguments.output)?;

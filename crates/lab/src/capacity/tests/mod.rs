@@ -3,8 +3,8 @@
 mod coverage;
 
 use super::*;
-use tacho_record::TrialOutcome;
 use tacho_record::TrialOutcome::{Fail, GeneratorBound, Pass};
+use tacho_record::{Purpose, SearchEnd, TrialOutcome};
 
 fn plan() -> SearchPlan {
     SearchPlan {

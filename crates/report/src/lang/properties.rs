@@ -1,0 +1,109 @@
+//! Properties of machines, brokers and scenarios, and their values.
+
+use tacho_record::{Difference, Environment, Property, PropertyValue};
+
+use super::{Lang, statements};
+
+statements! {
+    /// The name of a property.
+    property(lang, Property);
+    Property::ToolVersion => [] "tacho", "Tacho 版本";
+    Property::Platform => [] "platform", "平台";
+    Property::Distribution => [] "distribution", "发行版";
+    Property::Kernel => [] "kernel", "内核";
+    Property::CpuModel => [] "CPU", "CPU 型号";
+    Property::CoresOnline => [] "cores online", "在线核";
+    Property::SharedCores => [] "hardware threads share cores", "硬件线程共享核";
+    Property::VirtualMachine => [] "virtual machine", "虚拟机";
+    Property::FrequencyGovernor => [] "frequency governor", "频率调节策略";
+    Property::Turbo => [] "turbo", "睿频";
+    Property::ClockSource => [] "clock source", "时钟源";
+    Property::NumaNodes => [] "NUMA nodes", "NUMA 节点";
+    Property::Memory => [] "memory", "内存";
+    Property::OpenFilesSoft => [] "open files, soft limit", "打开文件数软限制";
+    Property::OpenFilesHard => [] "open files, hard limit", "打开文件数硬限制";
+    Property::BrokerCores => [] "broker cores", "Broker 所用核";
+    Property::GeneratorCores => [] "generator cores", "负载生成器所用核";
+    Property::GeneratorThreads => [] "generator threads", "负载生成器线程";
+    Property::GeneratorTiming => [] "generator timing", "负载生成器计时方式";
+    Property::ScenarioHash => [] "scenario hash", "场景散列值";
+    Property::ControlGroup => [] "control group", "控制组";
+    Property::ControlGroupCores => [] "cores, by control group", "核数（控制组限制）";
+    Property::ControlGroupMemory => [] "memory, by control group", "内存（控制组限制）";
+    Property::Interface { name } => [] "interface {name}", "网络接口 {name}";
+    Property::KernelSetting { name } => [] "{name}", "{name}";
+    Property::Broker { target } => [of = lang.of_target(target);] "broker{of}", "Broker 程序{of}";
+    Property::MqttVersion { target } => [of = lang.of_target(target);]
+        "MQTT version{of}", "MQTT 版本{of}";
+    Property::Durability { target } => [of = lang.of_target(target);] "durability{of}", "持久性{of}";
+    Property::CertificateVerified { target } => [of = lang.of_target(target);]
+        "certificate verified{of}", "已验证证书{of}";
+    Property::CommandBefore => [] "command before each repeat", "每次重复前执行的命令";
+    Property::Key(name) => [] "{name}", "{name}";
+}
+
+impl Lang {
+    /// A value of a property.
+    pub(crate) fn property_value(self, value: &PropertyValue) -> String {
+        match (self, value) {
+            (_, PropertyValue::Text(text)) => text.clone(),
+            (_, PropertyValue::Unknown) => self.unknown().to_owned(),
+            (_, PropertyValue::Link { mtu, speed_mbit_per_s }) => {
+                let mtu = mtu.map_or_else(|| self.unknown().to_owned(), |mtu| mtu.to_string());
+                let speed = speed_mbit_per_s.map(|speed| format!(", {speed} Mbit/s"));
+                format!("MTU {mtu}{}", speed.unwrap_or_default())
+            }
+            (Self::En, PropertyValue::Yes) => "yes".to_owned(),
+            (Self::En, PropertyValue::No) => "no".to_owned(),
+            (Self::En, PropertyValue::Unlimited) => "unlimited".to_owned(),
+            (Self::En, PropertyValue::NotPinned) => "not pinned".to_owned(),
+            (Self::Zh, PropertyValue::Yes) => "是".to_owned(),
+            (Self::Zh, PropertyValue::No) => "否".to_owned(),
+            (Self::Zh, PropertyValue::Unlimited) => "无限制".to_owned(),
+            (Self::Zh, PropertyValue::NotPinned) => "未绑定".to_owned(),
+        }
+    }
+
+    /// The machine, and its kernel settings.
+    pub(crate) fn entries(self, environment: &Environment) -> [Vec<(String, String)>; 2] {
+        let is_setting = |property: &Property| matches!(property, Property::KernelSetting { .. });
+        let entries = environment.entries().into_iter();
+        let (settings, machine): (Vec<_>, Vec<_>) =
+            entries.partition(|(property, _)| is_setting(property));
+        [machine, settings].map(|entries| {
+            let words = |(property, value)| (self.property(&property), self.property_value(&value));
+            entries.into_iter().map(words).collect()
+        })
+    }
+
+    /// What differs; the name in an old record as it is.
+    pub(crate) fn difference_name(self, difference: &Difference) -> String {
+        let property = difference.property.as_ref();
+        property.map_or_else(|| difference.name.clone(), |property| self.property(property))
+    }
+
+    /// Its value on each side; those of an old record as they are.
+    pub(crate) fn difference_values(self, difference: &Difference) -> Vec<String> {
+        if difference.property.is_none() {
+            return difference.values.clone();
+        }
+        let words = |values: &Vec<PropertyValue>| match values.as_slice() {
+            [] => "–".to_owned(),
+            values => {
+                let words: Vec<String> =
+                    values.iter().map(|value| self.property_value(value)).collect();
+                words.join(" / ")
+            }
+        };
+        difference.property_values.iter().map(words).collect()
+    }
+
+    /// Behind the name of a property: the broker that has it, where there are several.
+    fn of_target(self, target: &str) -> String {
+        match (self, target) {
+            (_, "") => String::new(),
+            (Self::En, target) => format!(" of {target}"),
+            (Self::Zh, target) => self.named(target),
+        }
+    }
+}
