@@ -103,7 +103,8 @@ impl Small {
     fn check(&self, record: &Value) -> Result<(), String> {
         // A shared machine may slow both sides; that all came in the end is what counts here.
         let verdict = record["verdict"].as_str().unwrap_or("none");
-        if !["ok", "generator_bound", "not_steady", "not_sustained"].contains(&verdict) {
+        if !["ok", "generator_bound", "disturbed", "not_steady", "not_sustained"].contains(&verdict)
+        {
             return Err(format!("the verdict is {verdict}"));
         }
         let step = &record["steps"][0];

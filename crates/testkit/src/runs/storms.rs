@@ -67,7 +67,7 @@ impl Happened {
     /// The broker kept its promises. A shared machine may slow both sides.
     pub fn nothing_broken(&self) {
         let verdict = self.record["verdict"].as_str().unwrap_or("none");
-        let fair = ["ok", "generator_bound", "not_steady", "not_sustained"];
+        let fair = ["ok", "generator_bound", "disturbed", "not_steady", "not_sustained"];
         assert!(fair.contains(&verdict), "{:#}", self.record);
         let step = &self.record["steps"][0];
         assert_eq!(step["acknowledged_lost"], 0, "{step:#}");

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Verdicts of a run in which every message arrived; which of them depends on how busy the machine
 /// is.
-const GOOD: [&str; 4] = ["ok", "generator_bound", "network_bound", "not_steady"];
+const GOOD: [&str; 5] = ["ok", "generator_bound", "disturbed", "network_bound", "not_steady"];
 
 /// The exit code that belongs to the verdict of `record`; `None` for a run that came to no end of
 /// its own.
@@ -13,7 +13,7 @@ pub fn code_of(record: &Value) -> Option<i32> {
         "ok" => Some(0),
         "threshold_failed" | "not_sustained" => Some(99),
         "qos_violation" => Some(110),
-        "generator_bound" | "network_bound" | "not_steady" => Some(111),
+        "generator_bound" | "disturbed" | "network_bound" | "not_steady" => Some(111),
         _ => None,
     }
 }
