@@ -77,6 +77,24 @@ impl SessionSlot {
     }
 }
 
+/// The place of a bridge's link among those of its shard: not its number within the bridge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LinkIndex(u16);
+
+impl LinkIndex {
+    pub(crate) const fn new(number: u16) -> Self {
+        Self(number)
+    }
+
+    pub(crate) const fn number(self) -> u16 {
+        self.0
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A session of any shard: its slot there, and the generation that tells it from other sessions
 /// that had the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -121,7 +121,7 @@ impl Shard {
             }
             TimerToken::Throttle => self.read_throttled(net),
             TimerToken::Retained => self.expire_retained(net),
-            TimerToken::Link { link } => self.link_due(net, link as usize),
+            TimerToken::Link { link } => self.link_due(net, link),
             TimerToken::Unanswered => self.look_at_unanswered(net),
         }
     }

@@ -44,7 +44,7 @@ impl Shard {
                 Connection::Committing { session, .. } => {
                     self.cancel_pending_connect(net, session);
                 }
-                Connection::Bridge { link, .. } => self.stop_link(net, link as usize),
+                Connection::Bridge { link, .. } => self.stop_link(net, link),
                 Connection::Vacant | Connection::Closing => {}
             }
         }

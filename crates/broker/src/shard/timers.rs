@@ -3,7 +3,7 @@
 use tacho_net::TimerId;
 
 use super::Net;
-use crate::keys::SessionSlot;
+use crate::keys::{LinkIndex, SessionSlot};
 
 /// What a timer is for, packed into the 64 bits that the loop keeps for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum TimerToken {
     /// Retained messages have expired.
     Retained,
     /// A connection to another broker is due, late, or silent.
-    Link { link: u32 },
+    Link { link: LinkIndex },
     /// Clients wait for a commit.
     Unanswered,
 }
@@ -32,7 +32,7 @@ impl TimerToken {
             }
             Self::Throttle => 1 << 62,
             Self::Retained => 1 << 62 | 1,
-            Self::Link { link } => 1 << 62 | 1 << 32 | u64::from(link),
+            Self::Link { link } => 1 << 62 | 1 << 32 | u64::from(link.number()),
             Self::Unanswered => 1 << 62 | 2,
         }
     }
@@ -53,7 +53,7 @@ impl TimerToken {
         } else if token == 1 << 62 | 1 {
             Self::Retained
         } else if token >> 32 == 1 << 30 | 1 {
-            Self::Link { link: token as u32 }
+            Self::Link { link: LinkIndex::new(token as u16) }
         } else if token == 1 << 62 | 2 {
             Self::Unanswered
         } else {
@@ -105,7 +105,7 @@ impl DeadlineTimer {
 
 #[cfg(test)]
 mod tests {
-    use super::{SessionSlot, TimerToken};
+    use super::{LinkIndex, SessionSlot, TimerToken};
 
     #[test]
     fn tokens_survive_packing() {
@@ -115,8 +115,8 @@ mod tests {
             TimerToken::Session { slot: SessionSlot::new(0), generation: 0 },
             TimerToken::Throttle,
             TimerToken::Retained,
-            TimerToken::Link { link: 0 },
-            TimerToken::Link { link: u32::MAX },
+            TimerToken::Link { link: LinkIndex::new(0) },
+            TimerToken::Link { link: LinkIndex::new(u16::MAX) },
             TimerToken::Unanswered,
         ] {
             assert_eq!(TimerToken::decode(token.encode()), token);

@@ -9,6 +9,7 @@ use tacho_session::server::End;
 
 use super::{Asking, Introduction, Stage};
 use crate::bridge::State;
+use crate::keys::LinkIndex;
 use crate::shard::connections::Connection;
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
@@ -22,10 +23,10 @@ const PINGREQ: [u8; 2] = [0xc0, 0x00];
 
 impl Shard {
     /// Performs the due actions of a link and arms its timer for the next.
-    pub(in crate::shard) fn link_due(&mut self, net: &mut Net, link: usize) {
+    pub(in crate::shard) fn link_due(&mut self, net: &mut Net, link: LinkIndex) {
         let now_ns = net.now_ns();
         while !self.is_stopping()
-            && let Some(entry) = self.bridges.all.get_mut(link)
+            && let Some(entry) = self.bridges.all.get_mut(link.index())
             && let Some(event) = entry.protocol.handle_timeout(now_ns)
         {
             match event {
@@ -47,8 +48,8 @@ impl Shard {
         self.arm_link(net, link);
     }
 
-    pub(super) fn arm_link(&mut self, net: &mut Net, link: usize) {
-        let Some(entry) = self.bridges.all.get_mut(link) else { return };
+    pub(super) fn arm_link(&mut self, net: &mut Net, link: LinkIndex) {
+        let Some(entry) = self.bridges.all.get_mut(link.index()) else { return };
         if let Some(timer) = entry.timer.take() {
             net.cancel_timer(timer);
         }
@@ -56,14 +57,14 @@ impl Shard {
         let look_ns = waits.then(|| net.now_ns() + LOOK_AT_OTHERS_NS);
         let due_ns = entry.protocol.next_timeout().into_iter().chain(look_ns).min();
         if let Some(deadline_ns) = due_ns {
-            let token = TimerToken::Link { link: link as u32 };
+            let token = TimerToken::Link { link };
             entry.timer = Some(net.set_timer(deadline_ns, token.encode()));
         }
     }
 
-    fn dial(&mut self, net: &mut Net, link: usize) {
+    fn dial(&mut self, net: &mut Net, link: LinkIndex) {
         self.drop_expired(net, link);
-        let entry = &mut self.bridges.all[link];
+        let entry = &mut self.bridges.all[link.index()];
         let bridge = self.shared.bridges.at(entry.bridge);
         entry.attempts = entry.attempts.wrapping_add(1);
         let connecting = match bridge.addresses.next(entry.attempts) {
@@ -78,7 +79,7 @@ impl Shard {
                 entry.conn = Some(conn);
                 entry.stage = Stage::Opening;
                 self.connections.came(conn, self.shared.sockets.take());
-                self.connections.set(conn, Connection::Bridge { id: conn, link: link as u32 });
+                self.connections.set(conn, Connection::Bridge { id: conn, link });
             }
             Err(why) => {
                 entry.protocol.lost(net.now_ns());
@@ -88,8 +89,8 @@ impl Shard {
     }
 
     /// Drops expired messages in the queue of a link that cannot connect: no other code visits it.
-    fn drop_expired(&mut self, net: &Net, link: usize) {
-        let slot = self.bridges.all[link].slot;
+    fn drop_expired(&mut self, net: &Net, link: LinkIndex) {
+        let slot = self.bridges.all[link.index()].slot;
         let Some(session) = self.sessions.get_mut(slot) else { return };
         self.durability.act(slot, session.subject(), |machine, recorder| {
             machine.drop_expired(net.now_ns(), recorder);
@@ -112,23 +113,23 @@ impl Shard {
             Err(error) => {
                 // The connection no longer exists.
                 self.connection_gone(conn);
-                self.bridges.all[link].conn = None;
+                self.bridges.all[link.index()].conn = None;
                 self.break_off(net, link, &format!("cannot connect: {error}"));
             }
         }
     }
 
     /// The link of a connection.
-    pub(super) fn link_of(&self, conn: ConnId) -> Option<usize> {
+    pub(super) fn link_of(&self, conn: ConnId) -> Option<LinkIndex> {
         match self.connections.get(conn) {
-            Connection::Bridge { id, link } if id == conn => Some(link as usize),
+            Connection::Bridge { id, link } if id == conn => Some(link),
             _ => None,
         }
     }
 
     /// The remote end or the network closed the connection.
-    pub(in crate::shard) fn bridge_lost(&mut self, net: &mut Net, link: usize, why: &Closed) {
-        let entry = &mut self.bridges.all[link];
+    pub(in crate::shard) fn bridge_lost(&mut self, net: &mut Net, link: LinkIndex, why: &Closed) {
+        let entry = &mut self.bridges.all[link.index()];
         entry.conn = None;
         if matches!(entry.stage, Stage::Greeting { .. }) {
             // Some brokers refuse an unsupported CONNECT without a reason.
@@ -145,8 +146,8 @@ impl Shard {
     }
 
     /// Closes a useless connection; the time of the next attempt is already set.
-    pub(super) fn part(&mut self, net: &mut Net, link: usize, why: &str) {
-        if let Some(conn) = self.bridges.all[link].conn.take() {
+    pub(super) fn part(&mut self, net: &mut Net, link: LinkIndex, why: &str) {
+        if let Some(conn) = self.bridges.all[link.index()].conn.take() {
             self.connections.set(conn, Connection::Closing);
             net.abort(conn);
         }
@@ -155,9 +156,9 @@ impl Shard {
 
     /// The same after an action of the remote broker, which may have closed it: the link retries
     /// after a pause.
-    pub(super) fn break_off(&mut self, net: &mut Net, link: usize, why: &str) {
-        self.bridges.all[link].protocol.lost(net.now_ns());
-        if let Some(conn) = self.bridges.all[link].conn.take() {
+    pub(super) fn break_off(&mut self, net: &mut Net, link: LinkIndex, why: &str) {
+        self.bridges.all[link.index()].protocol.lost(net.now_ns());
+        if let Some(conn) = self.bridges.all[link.index()].conn.take() {
             self.drop_connection(net, conn);
         }
         self.link_down(net, link, why);
@@ -165,8 +166,8 @@ impl Shard {
     }
 
     /// The connection is lost: its session waits for the next one.
-    pub(super) fn link_down(&mut self, net: &mut Net, link: usize, why: &str) {
-        let entry = &mut self.bridges.all[link];
+    pub(super) fn link_down(&mut self, net: &mut Net, link: LinkIndex, why: &str) {
+        let entry = &mut self.bridges.all[link.index()];
         entry.stage = Stage::Disconnected;
         let slot = entry.slot;
         let bridge = self.shared.bridges.at(entry.bridge);
@@ -186,8 +187,8 @@ impl Shard {
     }
 
     /// Sends DISCONNECT if CONNECT was sent, and closes the connection.
-    pub(super) fn say_bye(&mut self, net: &mut Net, link: usize) {
-        let entry = &mut self.bridges.all[link];
+    pub(super) fn say_bye(&mut self, net: &mut Net, link: LinkIndex) {
+        let entry = &mut self.bridges.all[link.index()];
         let (stage, slot) = (std::mem::replace(&mut entry.stage, Stage::Disconnected), entry.slot);
         let Some(conn) = entry.conn.take() else { return };
         if stage == Stage::Up {
@@ -199,9 +200,9 @@ impl Shard {
     }
 
     /// The broker is stopping.
-    pub(in crate::shard) fn stop_link(&mut self, net: &mut Net, link: usize) {
+    pub(in crate::shard) fn stop_link(&mut self, net: &mut Net, link: LinkIndex) {
         self.say_bye(net, link);
-        let entry = &mut self.bridges.all[link];
+        let entry = &mut self.bridges.all[link.index()];
         entry.protocol.close();
         let slot = entry.slot;
         if let Some(timer) = entry.timer.take() {

@@ -9,7 +9,7 @@ use tacho_session::{AliasOut, BatchSeq, Delivery};
 use crate::bridge::Bridge;
 use crate::config::{EgressRule, Values};
 use crate::delivery::{Body, Copy, NO_GROUP};
-use crate::keys::SessionSlot;
+use crate::keys::{LinkIndex, SessionSlot};
 use crate::memory::MESSAGE_BYTES;
 use crate::message::{Message, SharedPayload};
 use crate::shard::delivery::BY_REFERENCE_BYTES;
@@ -37,8 +37,8 @@ impl Shard {
     ) -> BatchSeq {
         let slot = target.session;
         let session = &self.sessions[slot];
-        let Some(link) = session.link().map(usize::from) else { return BatchSeq::DONE };
-        let entry = &mut self.bridges.all[link];
+        let Some(link) = session.link() else { return BatchSeq::DONE };
+        let entry = &mut self.bridges.all[link.index()];
         let bridge = self.shared.bridges.at(entry.bridge);
         let rule = target.subscription_ids.as_slice().first();
         let rule = rule.and_then(|id| bridge.config().egress.get(*id as usize - 1));
@@ -61,7 +61,7 @@ impl Shard {
             expires_at_ns: header.expires_at_ns.min(bridge.waits_until_ns(now_ns)),
         };
         let offered = self.offer(net, slot, delivery);
-        let held_bytes = self.bridges.all[link].held_bytes;
+        let held_bytes = self.bridges.all[link.index()].held_bytes;
         if !offered.is_taken || self.sessions[slot].machine.queue_bytes() != held_bytes {
             self.report_link(link);
         }
@@ -78,9 +78,9 @@ impl Shard {
         packet_id: Option<PacketId>,
         dup: bool,
     ) {
-        let Some(link) = self.sessions[slot].link().map(usize::from) else { return };
+        let Some(link) = self.sessions[slot].link() else { return };
         let written = self.write_mapped(net, link, conn, delivery, packet_id, dup);
-        let entry = &self.bridges.all[link];
+        let entry = &self.bridges.all[link.index()];
         let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
         match written {
             Written::Sent => {
@@ -107,7 +107,7 @@ impl Shard {
     fn write_mapped(
         &mut self,
         net: &mut Net,
-        link: usize,
+        link: LinkIndex,
         conn: ConnId,
         delivery: &Delivery<Copy>,
         packet_id: Option<PacketId>,
@@ -116,7 +116,7 @@ impl Shard {
         // Invariant: the machine hands out loaded messages only.
         let Body::Here(message) = &delivery.message.message else { return Written::Unmapped };
         let links = &mut self.bridges;
-        let entry = &links.all[link];
+        let entry = &links.all[link.index()];
         let (bridge, header) = (self.shared.bridges.at(entry.bridge), message.header());
         let Some(rule) = rule_of(bridge, delivery, &header.topic) else {
             return Written::Unmapped;

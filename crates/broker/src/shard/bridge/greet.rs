@@ -6,14 +6,15 @@ use tacho_session::server::ConnectParams;
 
 use super::{Asking, Granted, Introduction, PeerSession, Stage};
 use crate::bridge::{Bridge, LINK_EXPIRY_S, State};
+use crate::keys::LinkIndex;
 use crate::shard::output::Flow;
 use crate::shard::sessions::PeerTerms;
 use crate::shard::{Net, Shard};
 
 impl Shard {
     /// The TCP connection is established: sends CONNECT, after the TLS handshake if there is one.
-    pub(super) fn greet(&mut self, net: &mut Net, link: usize, conn: ConnId) {
-        let entry = &mut self.bridges.all[link];
+    pub(super) fn greet(&mut self, net: &mut Net, link: LinkIndex, conn: ConnId) {
+        let entry = &mut self.bridges.all[link.index()];
         let bridge = self.shared.bridges.at(entry.bridge);
         let config = bridge.config();
         match bridge.tls.as_ref().map(|tls| tls.filter()).transpose() {
@@ -61,10 +62,10 @@ impl Shard {
         &mut self,
         net: &mut Net,
         conn: ConnId,
-        link: usize,
+        link: LinkIndex,
         connack: &ConnAck<'_>,
     ) -> Flow {
-        let entry = &self.bridges.all[link];
+        let entry = &self.bridges.all[link.index()];
         let Stage::Greeting { clean } = entry.stage else {
             self.break_off(net, link, "it sent CONNACK without a CONNECT");
             return Flow::Stop;
@@ -77,10 +78,10 @@ impl Shard {
             return Flow::Stop;
         }
         if self.needs_another_greeting(link, connack.session_present) {
-            self.bridges.all[link].stage = Stage::Up;
+            self.bridges.all[link.index()].stage = Stage::Up;
             return self.greet_again(net, link);
         }
-        let bridge = self.shared.bridges.at(self.bridges.all[link].bridge);
+        let bridge = self.shared.bridges.at(self.bridges.all[link.index()].bridge);
         let qos_max = connack.properties.maximum_qos.unwrap_or(QoS::ExactlyOnce);
         if qos_max == QoS::AtMostOnce && !sends_qos0_only(bridge) {
             let why = "it takes QoS 0 only: set `qos = 0` in every [[bridges.egress]]";
@@ -95,8 +96,8 @@ impl Shard {
     }
 
     /// Handles CONNACK with an error.
-    fn greeting_refused(&mut self, net: &mut Net, link: usize, connack: &ConnAck<'_>) -> Flow {
-        let entry = &mut self.bridges.all[link];
+    fn greeting_refused(&mut self, net: &mut Net, link: LinkIndex, connack: &ConnAck<'_>) -> Flow {
+        let entry = &mut self.bridges.all[link.index()];
         if entry.introduction == Introduction::Bridge
             && connack.reason == ReasonCode::UNSUPPORTED_PROTOCOL_VERSION
         {
@@ -111,8 +112,8 @@ impl Shard {
     }
 
     /// Records the state of the remote session from CONNACK. True if another CONNECT must follow.
-    fn needs_another_greeting(&mut self, link: usize, session_present: bool) -> bool {
-        let entry = &mut self.bridges.all[link];
+    fn needs_another_greeting(&mut self, link: LinkIndex, session_present: bool) -> bool {
+        let entry = &mut self.bridges.all[link.index()];
         let config = self.shared.bridges.at(entry.bridge).config();
         if session_present && entry.peer == PeerSession::Unknown && !config.egress.is_empty() {
             // A session from an earlier start of this broker: identifiers could collide
@@ -130,9 +131,9 @@ impl Shard {
 
     /// The link is connected: records the limits of the remote broker and the subscriptions to
     /// make.
-    fn link_up(&mut self, net: &Net, link: usize, connack: &ConnAck<'_>, qos_max: QoS) {
+    fn link_up(&mut self, net: &Net, link: LinkIndex, connack: &ConnAck<'_>, qos_max: QoS) {
         let now_ns = net.now_ns();
-        let entry = &mut self.bridges.all[link];
+        let entry = &mut self.bridges.all[link.index()];
         let bridge = self.shared.bridges.at(entry.bridge);
         let (config, properties) = (bridge.config(), &connack.properties);
         let keep_alive_s = properties.server_keep_alive_s.unwrap_or(config.keep_alive_s);
@@ -168,11 +169,11 @@ impl Shard {
         &mut self,
         net: &Net,
         conn: ConnId,
-        link: usize,
+        link: LinkIndex,
         connack: &ConnAck<'_>,
         qos_max: QoS,
     ) {
-        let (entry, limits) = (&self.bridges.all[link], &self.shared.limits);
+        let (entry, limits) = (&self.bridges.all[link.index()], &self.shared.limits);
         let version = self.shared.bridges.at(entry.bridge).config().version;
         let properties = &connack.properties;
         let aliases_max = properties.topic_alias_maximum.unwrap_or(0);
@@ -200,9 +201,9 @@ impl Shard {
     }
 
     /// Closes the connection in favour of a new one with a different CONNECT.
-    fn greet_again(&mut self, net: &mut Net, link: usize) -> Flow {
+    fn greet_again(&mut self, net: &mut Net, link: LinkIndex) -> Flow {
         self.say_bye(net, link);
-        self.bridges.all[link].protocol.again(net.now_ns());
+        self.bridges.all[link.index()].protocol.again(net.now_ns());
         self.arm_link(net, link);
         Flow::Stop
     }

@@ -12,6 +12,7 @@ use tacho_session::Inbound;
 use super::Stage;
 use super::greet::said;
 use crate::config::{IngressRule, Values};
+use crate::keys::LinkIndex;
 use crate::message::{Intake, Message};
 use crate::shard::admission::HoldReason;
 use crate::shard::connections::PUBLISH;
@@ -30,14 +31,14 @@ impl Shard {
         &mut self,
         net: &mut Net,
         conn: ConnId,
-        link: usize,
+        link: LinkIndex,
         data: &[u8],
     ) -> usize {
         self.update_budget();
-        self.bridges.all[link].protocol.heard();
-        let slot = self.bridges.all[link].slot;
+        self.bridges.all[link.index()].protocol.heard();
+        let slot = self.bridges.all[link.index()].slot;
         // Before CONNACK there are no exchanges: recorded ones belong to the previous connection.
-        let is_up = self.bridges.all[link].stage == Stage::Up;
+        let is_up = self.bridges.all[link.index()].stage == Stage::Up;
         let (mut used, ahead) = (0, self.read_ahead_len(Some(slot).filter(|_| is_up)));
         let mut flow = Flow::Continue;
         while used < data.len() {
@@ -92,13 +93,13 @@ impl Shard {
         &mut self,
         net: &mut Net,
         conn: ConnId,
-        link: usize,
+        link: LinkIndex,
         frame: &Frame<'_>,
     ) -> Flow {
         self.stats.packets_in_total.increment();
-        let slot = self.bridges.all[link].slot;
+        let slot = self.bridges.all[link.index()].slot;
         let version = self.sessions[slot].version();
-        let is_up = self.bridges.all[link].stage == Stage::Up;
+        let is_up = self.bridges.all[link.index()].stage == Stage::Up;
         if is_up && frame.first_byte & 0xf0 == PUBLISH {
             return match Publish::decode(frame, version, Direction::ToClient) {
                 Ok(publish) => self.came_by_bridge(net, link, &publish),
@@ -133,7 +134,7 @@ impl Shard {
         }
     }
 
-    fn broken(&mut self, net: &mut Net, link: usize, what: &str) -> Flow {
+    fn broken(&mut self, net: &mut Net, link: LinkIndex, what: &str) -> Flow {
         self.break_off(net, link, &format!("it broke the protocol: {what}"));
         Flow::Stop
     }
@@ -142,17 +143,17 @@ impl Shard {
     fn acknowledged_there(
         &mut self,
         net: &mut Net,
-        link: usize,
+        link: LinkIndex,
         kind: AckKind,
         ack: &Ack<'_>,
     ) -> Flow {
-        let slot = self.bridges.all[link].slot;
+        let slot = self.bridges.all[link.index()].slot;
         let before = self.sessions[slot].machine.inflight_len();
         if let Err(error) = self.handle_ack(slot, kind, ack) {
             return self.broken(net, link, error.sentence());
         }
         if self.sessions[slot].machine.inflight_len() < before {
-            let entry = &self.bridges.all[link];
+            let entry = &self.bridges.all[link.index()];
             let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
             // An error in PUBCOMP only means that the identifier is no longer known.
             let is_refused = kind != AckKind::PubComp && ack.reason.is_error();
@@ -168,8 +169,8 @@ impl Shard {
     }
 
     #[cold]
-    fn report_refusal(&mut self, net: &Net, link: usize, reason: ReasonCode) {
-        let entry = &mut self.bridges.all[link];
+    fn report_refusal(&mut self, net: &Net, link: LinkIndex, reason: ReasonCode) {
+        let entry = &mut self.bridges.all[link.index()];
         if net.now_ns() < entry.refusals_told_ns {
             return;
         }
@@ -179,7 +180,7 @@ impl Shard {
     }
 
     /// Handles a PUBLISH of the remote broker.
-    fn came_by_bridge(&mut self, net: &mut Net, link: usize, publish: &Publish<'_>) -> Flow {
+    fn came_by_bridge(&mut self, net: &mut Net, link: LinkIndex, publish: &Publish<'_>) -> Flow {
         let (mut topic, mut payload) =
             (std::mem::take(&mut self.bridges.topic), std::mem::take(&mut self.bridges.payload));
         let flow = self.take_from_bridge(net, link, publish, (&mut topic, &mut payload));
@@ -190,11 +191,11 @@ impl Shard {
     fn take_from_bridge(
         &mut self,
         net: &mut Net,
-        link: usize,
+        link: LinkIndex,
         publish: &Publish<'_>,
         (topic, payload): (&mut String, &mut Vec<u8>),
     ) -> Flow {
-        let entry = &self.bridges.all[link];
+        let entry = &self.bridges.all[link.index()];
         let slot = entry.slot;
         let bridge = self.shared.bridges.at(entry.bridge);
         let session = &mut self.sessions[slot];
@@ -217,7 +218,7 @@ impl Shard {
             // A refusal would lose it: it stays unread until there is room.
             return Flow::Hold;
         }
-        let entry = &self.bridges.all[link];
+        let entry = &self.bridges.all[link.index()];
         let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
         if let Some(stats) = stats {
             stats.received.increment();

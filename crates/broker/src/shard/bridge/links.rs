@@ -15,7 +15,7 @@ use super::{Asking, BridgeLink, Granted, Introduction, PeerSession, Stage, Tenur
 use crate::bridge::LINK_EXPIRY_S;
 use crate::config::Level;
 use crate::delivery::Copy;
-use crate::keys::{ClientKey, SessionSlot, stable_hash};
+use crate::keys::{ClientKey, LinkIndex, SessionSlot, stable_hash};
 use crate::shard::durability::OpenedSession;
 use crate::shard::routing::BridgeRoutes;
 use crate::shard::{Net, Shard};
@@ -99,7 +99,7 @@ impl Shard {
         let bridge = self.shared.bridges.at(place);
         let session = &mut self.sessions[slot];
         // Invariant: there are no more links than identifiers in one configuration.
-        let link = self.bridges.all.len() as u16;
+        let link = LinkIndex::new(self.bridges.all.len() as u16);
         session.became_link(link, bridge.source, bridge.config().version);
         let seed = stable_hash(session.key().client_id.as_bytes()) ^ fastrand::u64(..);
         self.bridges.all.push(BridgeLink {
@@ -145,15 +145,15 @@ impl Shard {
             }
             self.discard_session(net, slot);
         }
-        for link in 0..self.bridges.all.len() {
+        for link in self.bridges.indexes() {
             self.report_link(link);
             self.link_due(net, link);
         }
     }
 
     /// Ends a surplus link once its queue is empty. True if it ended.
-    pub(super) fn leave_if_done(&mut self, net: &mut Net, link: usize) -> bool {
-        let entry = &self.bridges.all[link];
+    pub(super) fn leave_if_done(&mut self, net: &mut Net, link: LinkIndex) -> bool {
+        let entry = &self.bridges.all[link.index()];
         let slot = entry.slot;
         let Some(session) = self.sessions.get(slot).filter(|_| entry.tenure == Tenure::Leaving)
         else {
@@ -163,10 +163,10 @@ impl Shard {
             return false;
         }
         self.say_bye(net, link);
-        self.bridges.all[link].protocol.close();
+        self.bridges.all[link.index()].protocol.close();
         self.report_link(link);
         self.sessions[slot].left_bridge();
-        self.bridges.all[link].slot = SessionSlot::NONE;
+        self.bridges.all[link.index()].slot = SessionSlot::NONE;
         self.discard_session(net, slot);
         true
     }

@@ -20,7 +20,7 @@ use tacho_codec::{PacketId, QoS};
 use tacho_net::{ConnId, TimerId};
 use tacho_session::{DropReason, Link};
 
-use crate::keys::SessionSlot;
+use crate::keys::{LinkIndex, SessionSlot};
 use crate::shard::Shard;
 
 /// The bridge links of a shard.
@@ -135,17 +135,22 @@ impl BridgeLinks {
     pub(super) fn len(&self) -> usize {
         self.all.len() + self.orphans.len()
     }
+
+    /// All links that are no orphans.
+    fn indexes(&self) -> impl Iterator<Item = LinkIndex> + use<> {
+        (0..self.all.len() as u16).map(LinkIndex::new)
+    }
 }
 
 impl Shard {
     /// The session of a link, if it still has one.
-    pub(super) fn session_of_link(&self, link: u32) -> Option<SessionSlot> {
-        self.bridges.all.get(link as usize).map(|link| link.slot)
+    pub(super) fn session_of_link(&self, link: LinkIndex) -> Option<SessionSlot> {
+        self.bridges.all.get(link.index()).map(|link| link.slot)
     }
 
     /// Updates the metrics of a link.
-    fn report_link(&mut self, link: usize) {
-        let entry = &mut self.bridges.all[link];
+    fn report_link(&mut self, link: LinkIndex) {
+        let entry = &mut self.bridges.all[link.index()];
         let bridge = self.shared.bridges.at(entry.bridge);
         let Some(session) = self.sessions.get(entry.slot) else { return };
         let machine = &session.machine;

@@ -8,6 +8,7 @@ use tacho_codec::{
 
 use super::Asking;
 use super::greet::said;
+use crate::keys::LinkIndex;
 use crate::shard::{Net, Shard};
 
 impl Asking {
@@ -20,8 +21,8 @@ impl Asking {
 impl Shard {
     /// Sends SUBSCRIBE if it is due. Exchanges of an earlier connection may leave no identifier
     /// free at first.
-    pub(super) fn subscribe_there(&mut self, net: &mut Net, link: usize) {
-        let entry = &mut self.bridges.all[link];
+    pub(super) fn subscribe_there(&mut self, net: &mut Net, link: LinkIndex) {
+        let entry = &mut self.bridges.all[link.index()];
         if entry.subscribing != Asking::Wanted {
             return;
         }
@@ -60,8 +61,8 @@ impl Shard {
     }
 
     /// Handles SUBACK: logs refused filters; the others work.
-    pub(super) fn subscribed_there(&mut self, net: &Net, link: usize, suback: &SubAck<'_>) {
-        let entry = &mut self.bridges.all[link];
+    pub(super) fn subscribed_there(&mut self, net: &Net, link: LinkIndex, suback: &SubAck<'_>) {
+        let entry = &mut self.bridges.all[link.index()];
         if entry.subscribing != Asking::Awaited(suback.packet_id) {
             return;
         }
@@ -88,8 +89,8 @@ impl Shard {
     /// Removes subscriptions of an earlier configuration from the remote session if other links
     /// have their rules now: their messages would arrive twice. Waits until those links have
     /// subscribed, so that no message is missed.
-    pub(super) fn unsubscribe_there(&mut self, net: &mut Net, link: usize) {
-        let Some(entry) = self.bridges.all.get_mut(link) else { return };
+    pub(super) fn unsubscribe_there(&mut self, net: &mut Net, link: LinkIndex) {
+        let Some(entry) = self.bridges.all.get_mut(link.index()) else { return };
         if entry.unsubscribing != Asking::Wanted {
             return;
         }
@@ -118,8 +119,8 @@ impl Shard {
     }
 
     /// Handles UNSUBACK: no code requires an action.
-    pub(super) fn unsubscribed_there(&mut self, link: usize, packet_id: PacketId) {
-        let entry = &mut self.bridges.all[link];
+    pub(super) fn unsubscribed_there(&mut self, link: LinkIndex, packet_id: PacketId) {
+        let entry = &mut self.bridges.all[link.index()];
         if entry.unsubscribing != Asking::Awaited(packet_id) {
             return;
         }

@@ -101,7 +101,7 @@ impl Shard {
                 self.stats.connections_lost_total.increment();
                 self.session_disconnected(net, session, End::Lost);
             }
-            Connection::Bridge { link, .. } => self.bridge_lost(net, link as usize, why),
+            Connection::Bridge { link, .. } => self.bridge_lost(net, link, why),
             Connection::Vacant | Connection::Closing => {}
         }
     }

@@ -33,7 +33,7 @@ impl Shard {
             Connection::Opening { .. } | Connection::Authenticating { .. } => None,
             Connection::Committing { .. } => return 0,
             Connection::Bridge { link, .. } => {
-                return self.bridge_input(net, conn, link as usize, data);
+                return self.bridge_input(net, conn, link, data);
             }
             Connection::Vacant | Connection::Closing => return data.len(),
         };

@@ -19,7 +19,7 @@ use hashbrown::HashMap;
 use tacho_codec::Version;
 use tacho_net::{ConnId, TimerId};
 
-use crate::keys::SessionSlot;
+use crate::keys::{LinkIndex, SessionSlot};
 use crate::permits::{Permit, Quota};
 use crate::stats::ShardStats;
 use authenticate::Exchange;
@@ -43,7 +43,7 @@ pub(super) enum Connection {
     /// Its session is connected.
     Active { id: ConnId, session: SessionSlot, version: Version },
     /// Opened by this broker, to the other broker of a bridge.
-    Bridge { id: ConnId, link: u32 },
+    Bridge { id: ConnId, link: LinkIndex },
     /// Refused or ended by this broker; what was written is still sent.
     Closing,
 }

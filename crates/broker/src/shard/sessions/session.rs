@@ -8,7 +8,7 @@ use tacho_session::server::{ConnectParams, Connected};
 use super::partial::PartialPacket;
 use super::terms::PeerTerms;
 use crate::delivery::Copy;
-use crate::keys::ClientKey;
+use crate::keys::{ClientKey, LinkIndex};
 use crate::message::Source;
 use crate::shard::admission::ClientPressure;
 use crate::shard::durability::{Machine, SessionJournal, Subject};
@@ -52,7 +52,7 @@ pub(in crate::shard) enum Peer {
     Bridge,
     /// Another broker, to which the shard's link of this number connects.
     Broker {
-        link: u16,
+        link: LinkIndex,
     },
 }
 
@@ -124,7 +124,7 @@ impl Session {
 
     /// The number among the shard's links of bridges, if it is one's.
     #[inline]
-    pub(in crate::shard) fn link(&self) -> Option<u16> {
+    pub(in crate::shard) fn link(&self) -> Option<LinkIndex> {
         match self.peer {
             Peer::Broker { link } => Some(link),
             Peer::Client | Peer::Bridge => None,
@@ -161,7 +161,12 @@ impl Session {
     }
 
     /// The session is that of a bridge's link, and what comes from there has this source.
-    pub(in crate::shard) fn became_link(&mut self, link: u16, source: Source, version: Version) {
+    pub(in crate::shard) fn became_link(
+        &mut self,
+        link: LinkIndex,
+        source: Source,
+        version: Version,
+    ) {
         (self.peer, self.source) = (Peer::Broker { link }, source);
         self.terms = PeerTerms::of_broker(version, u32::MAX);
     }
