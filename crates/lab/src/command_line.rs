@@ -53,8 +53,12 @@ fn single(word: &str) -> String {
     }
 }
 
+/// Names of files, and of flags that take no value, are no secrets.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
+    if name.ends_with("file") || name.starts_with("--insecure-") {
+        return false;
+    }
     SECRET.iter().any(|secret| name.contains(secret))
 }
 
@@ -70,6 +74,12 @@ mod tests {
             ("--password|hunter2|--qos|1", "--password|…|--qos|1"),
             ("--monitor-token=abc", "--monitor-token=…"),
             ("-P|hunter2", "-P|…"),
+            ("--password-file|a.txt|--qos|1", "--password-file|a.txt|--qos|1"),
+            (
+                "--broker|n1=mqtt://me:pw@h,password-file=a.txt",
+                "--broker|n1=mqtt://…@h,password-file=a.txt",
+            ),
+            ("--insecure-url-password|--qos|1", "--insecure-url-password|--qos|1"),
             ("--var|admin_password=x", "--var|admin_password=…"),
             ("--broker|mqtts://me:pw@host:8883/p", "--broker|mqtts://…@host:8883/p"),
             ("--monitor|tcp://host:1?token=abc", "--monitor|tcp://host:1?token=…"),

@@ -42,7 +42,18 @@ pub fn this_program() -> Result<PathBuf, RigError> {
 pub(crate) fn command(text: &str) -> Result<Command, RigError> {
     let mut command = Command::new(this_program()?);
     command.args([SUBCOMMAND, &std::process::id().to_string(), text]);
+    without_secrets(&mut command);
     Ok(command)
+}
+
+/// Environment variables of this program that have secrets.
+const SECRET_VARIABLES: [&str; 2] = ["TACHO_PASSWORD", "TACHO_MONITOR_TOKEN"];
+
+/// Keeps the secrets in this process's environment from a program that it starts.
+pub fn without_secrets(command: &mut Command) {
+    for variable in SECRET_VARIABLES {
+        command.env_remove(variable);
+    }
 }
 
 /// A text as one word of a shell.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::attached;
+use crate::attached::{self, without_secrets};
 use crate::data_directory::DataDirectory;
 use crate::error::RigError;
 use crate::network::Bridging;
@@ -116,6 +116,7 @@ impl Line {
     fn new(program: PathBuf) -> Self {
         let mut command = Command::new(program);
         command.arg("broker");
+        without_secrets(&mut command);
         Self { command, shown: "tacho broker".to_owned() }
     }
 

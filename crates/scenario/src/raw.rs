@@ -191,6 +191,8 @@ pub(super) struct RawConnect {
     pub(super) keep_alive: Option<Spanned<TimeSpan>>,
     pub(super) username: Option<Spanned<String>>,
     pub(super) password: Option<Spanned<String>>,
+    pub(super) password_file: Option<Spanned<PathBuf>>,
+    pub(super) password_env: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -10,6 +10,7 @@ use super::broker_url::BrokerUrl;
 use super::data::Table;
 use super::headline::HeadlineKind;
 use super::life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
+use super::password::Password;
 use super::quantity::{PerSecond, TimeSpan};
 use super::rows::Rows;
 use super::stream::{Model, Publish};
@@ -255,9 +256,9 @@ pub struct Connect {
     /// User name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<Template>,
-    /// Password.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub password: Option<Template>,
+    /// Password; a reference to it where the scenario is written.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub password: Option<Password>,
 }
 
 /// One subscription of each client of a group.
@@ -297,7 +298,7 @@ impl Group {
 
     /// The password of one of its clients.
     pub fn password(&self, place: ClientPlace) -> Option<String> {
-        let given = || self.connect.password.as_ref().map(|text| text.expand_at(place));
+        let given = || self.connect.password.as_ref()?.expand_at(place);
         self.credential(place, "password").or_else(given)
     }
 
@@ -348,6 +349,55 @@ impl Scenario {
     /// The protocol version of a group.
     pub fn version_of(&self, group: &Group) -> ProtocolVersion {
         group.version.unwrap_or_else(|| self.target_of(group).1.version)
+    }
+
+    /// Sets what is given of the credentials of the clients of a broker. A row of a group's own
+    /// table wins over them.
+    pub fn set_credentials(
+        &mut self,
+        target: &str,
+        username: Option<&Template>,
+        password: Option<&Password>,
+    ) {
+        for group in self.groups.values_mut() {
+            if group.target.as_deref().unwrap_or(Self::DEFAULT_TARGET) != target {
+                continue;
+            }
+            if let Some(username) = username {
+                group.connect.username = Some(username.clone());
+            }
+            if let Some(password) = password {
+                group.connect.password = Some(password.clone());
+            }
+        }
+    }
+
+    /// Gives these credentials to the clients whose groups have no table with credentials, where
+    /// they have no user name or no password.
+    pub fn complete_credentials(
+        &mut self,
+        username: Option<&Template>,
+        password: Option<&Password>,
+    ) {
+        for group in self.groups.values_mut() {
+            let connect = &mut group.connect;
+            let missing = connect.username.is_none() || connect.password.is_none();
+            if !missing || group.credentials.is_some() {
+                continue;
+            }
+            connect.username = connect.username.take().or_else(|| username.cloned());
+            connect.password = connect.password.take().or_else(|| password.cloned());
+        }
+    }
+
+    /// The first environment variable that has the password of a group, by its name, and is not
+    /// set.
+    pub fn missing_password(&self) -> Option<(&str, &str)> {
+        let loaded = self.groups.iter().filter(|(_, group)| group.clients > 0);
+        loaded.into_iter().find_map(|(name, group)| {
+            let password = group.connect.password.as_ref()?;
+            password.missing_variable().map(|variable| (name.as_str(), variable))
+        })
     }
 
     /// Makes every publisher closed with `window` messages under way.

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tacho_record::BeforeRun;
+use tacho_rig::attached::without_secrets;
 use tacho_rig::{Cut, ProcessGroup};
 
 use crate::campaign::CampaignError;
@@ -39,6 +40,7 @@ pub(super) fn run(
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors);
+    without_secrets(&mut shell);
     let group = ProcessGroup::start(&mut shell)
         .map_err(|error| fail(format!("cannot be started ({error})")))?;
     let status = group.wait(started + TIMEOUT, is_stopped).map_err(|cut| match cut {

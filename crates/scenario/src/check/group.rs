@@ -6,6 +6,7 @@ use toml::Spanned;
 
 use super::checker::{Checked, Checker};
 use crate::data::Table;
+use crate::password::Password;
 use crate::quantity::{TimeSpan, Whole};
 use crate::raw::{RawConnect, RawGroup};
 use crate::template::Template;
@@ -146,7 +147,29 @@ impl Checker<'_> {
             session_expiry: span(&raw.session_expiry, 0),
             keep_alive,
             username: template(&raw.username)?,
-            password: template(&raw.password)?,
+            password: self.password(raw)?,
         })
+    }
+
+    fn password(&self, raw: &RawConnect) -> Checked<Option<Password>> {
+        match (&raw.password, &raw.password_file, &raw.password_env) {
+            (None, None, None) => Ok(None),
+            (Some(text), None, None) => Ok(Some(Password::template(self.template(text)?))),
+            (None, Some(file), None) => Password::read(&self.source.path(file.get_ref()))
+                .map(Some)
+                .map_err(|title| self.error(file.span(), title)),
+            (None, None, Some(variable)) => Ok(Some(Password::in_environment(variable.get_ref()))),
+            (text, file, variable) => {
+                let spans = [
+                    text.as_ref().map(Spanned::span),
+                    file.as_ref().map(Spanned::span),
+                    variable.as_ref().map(Spanned::span),
+                ];
+                let span = spans.into_iter().flatten().next().unwrap_or_default();
+                Err(self
+                    .error(span, "a password comes from one place")
+                    .label("remove all but one of 'password', 'password_file', 'password_env'"))
+            }
+        }
     }
 }

@@ -242,6 +242,8 @@ const CONNECT: &[Key] = &[
     key("keep_alive", Span, "Keep-alive; 0s turns it off; 300s."),
     key("username", Text, "User name; templates such as {{i}} make it unique per client."),
     key("password", Text, "Password; templates such as {{i}} make it unique per client."),
+    key("password_file", Text, "Instead: a file with one password."),
+    key("password_env", Text, "Instead: an environment variable with the password."),
 ];
 
 const DISCONNECT: &[Key] = &[

@@ -11,6 +11,7 @@ use tacho_report::{junit, markdown};
 use tacho_scenario::threshold::Threshold;
 use tacho_scenario::{Limits, Scenario, ScenarioError, Timing};
 
+use super::credentials;
 use super::stage::create;
 use super::target_arguments::{Named, TargetArguments};
 use crate::exit::{self, Failure};
@@ -222,6 +223,7 @@ impl LoadArguments {
             }
             target.tls = targets.transport.tls(target);
         }
+        credentials::apply(targets, &mut scenario);
         scenario
     }
 }

@@ -2,6 +2,7 @@
 //! they are run on.
 
 mod broker;
+mod credentials;
 mod follow;
 mod live_feed;
 mod load_arguments;

@@ -64,6 +64,13 @@ impl Target {
     ) -> Result<Vec<Self>, Failure> {
         let targets = scenario.targets_in_use();
         arguments.check(&targets.iter().map(|(name, _)| *name).collect::<Vec<_>>())?;
+        if let Some((group, variable)) = scenario.missing_password() {
+            let sentence = format!(
+                "the password of the group '{group}' is expected in the environment variable \
+                 {variable}, which is not set: set it, or use --password-file"
+            );
+            return Err(Failure::new(exit::INVALID_CONFIG, sentence));
+        }
         let target = |(name, target): (&str, &tacho_scenario::Target)| {
             let tls = target.tls.clone();
             let level = arguments.durability.unwrap_or_else(|| level_for(scenario, name));

@@ -5,6 +5,7 @@ use tacho_broker::Level;
 use tacho_monitor::{MonitorSpec, parse_cpu_list};
 use tacho_scenario::{BrokerUrl, Scenario};
 
+use super::credentials::{BrokerCredentials, CredentialArguments};
 use super::transport::TransportArguments;
 use crate::exit::{self, Failure};
 
@@ -16,7 +17,8 @@ pub(crate) struct TargetArguments {
     /// several times. 'builtin' starts Tacho's own broker instead of the scenario's
     ///
     /// mqtt:// is TCP, mqtts:// is TLS, ws:// and wss:// are WebSocket and may have a path (default
-    /// /mqtt). Default ports: 1883, 8883, 80 and 443.
+    /// /mqtt). Default ports: 1883, 8883, 80 and 443. ',user=USER' and ',password-file=FILE' after
+    /// it are the credentials of this broker's clients.
     #[arg(long = "broker", value_name = "[NAME=]mqtt://HOST:PORT",
           value_parser = |text: &str| Named::parse(text, BrokerArgument::parse))]
     pub(super) brokers: Vec<Named<BrokerArgument>>,
@@ -24,6 +26,10 @@ pub(crate) struct TargetArguments {
     /// How brokers are reached.
     #[command(flatten)]
     pub(super) transport: TransportArguments,
+
+    /// How clients identify themselves.
+    #[command(flatten)]
+    pub(super) credentials: CredentialArguments,
 
     /// Process id of that broker if it runs on this machine, to sample its CPU and memory; NAME=PID
     /// for a named target
@@ -96,6 +102,7 @@ impl TargetArguments {
         narrowed.brokers.retain(|named| is_loaded(&named.name));
         narrowed.broker_cmds.retain(|named| is_loaded(&named.name));
         narrowed.broker_pids.retain(|named| is_loaded(&named.name));
+        narrowed.credentials.retain(is_loaded);
         narrowed.monitors.retain(|spec| spec.target.as_deref().is_none_or(is_loaded));
         if self.missing(scenario).is_empty() {
             narrowed.shards = None;
@@ -126,6 +133,7 @@ impl TargetArguments {
         side.brokers.retain(|named| is_mine(&named.name));
         side.broker_cmds.retain(|named| is_mine(&named.name));
         side.broker_pids.retain(|named| is_mine(&named.name));
+        side.credentials.retain(is_mine);
         side.monitors.retain(|spec| spec.target.as_deref().is_none_or(is_mine));
         if broker.is_some() || self.tells_about(name) {
             side.brokers.retain(|named| !named.name.is_empty());
@@ -134,13 +142,16 @@ impl TargetArguments {
         let default = Scenario::DEFAULT_TARGET;
         match broker {
             None => {}
-            Some(SideBroker::BuiltIn) => side.brokers.push(Named::new(BrokerArgument::BuiltIn)),
-            Some(SideBroker::Url(url)) => side.brokers.push(Named::new(BrokerArgument::Url(url))),
+            Some(SideBroker::BuiltIn) => side.brokers.push(Named::new(BrokerArgument::new(None))),
+            Some(SideBroker::Url(url)) => {
+                side.brokers.push(Named::new(BrokerArgument::new(Some(url))))
+            }
             Some(SideBroker::Command(command)) => side.broker_cmds.push(Named::new(command)),
         }
         Named::rename(&mut side.brokers, name, default);
         Named::rename(&mut side.broker_cmds, name, default);
         Named::rename(&mut side.broker_pids, name, default);
+        side.credentials.rename(name, default);
         for spec in &mut side.monitors {
             if spec.target.as_deref() == Some(name) {
                 spec.target = None;
@@ -158,7 +169,7 @@ impl TargetArguments {
 
     /// Removes options that only another side uses.
     fn forget_useless(&mut self) {
-        let is_builtin = |named: &Named<BrokerArgument>| named.value == BrokerArgument::BuiltIn;
+        let is_builtin = |named: &Named<BrokerArgument>| named.value.url.is_none();
         let default = |name: &str| name == Scenario::DEFAULT_TARGET;
         let builtin = self.brokers.iter().any(|named| default(&named.name) && is_builtin(named));
         let running = !builtin && self.brokers.iter().any(|named| default(&named.name));
@@ -183,7 +194,8 @@ impl TargetArguments {
     /// All target names in the arguments, each with its flag.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let monitors = self.monitors.iter().filter_map(|spec| spec.target.as_deref());
-        self.names_of_brokers().chain(monitors.map(|name| ("--monitor", name)))
+        let monitors = monitors.map(|name| ("--monitor", name));
+        self.names_of_brokers().chain(monitors).chain(self.credentials.names())
     }
 
     /// The target names of broker flags, without those of --monitor.
@@ -224,6 +236,7 @@ impl TargetArguments {
                 });
             }
         }
+        self.credentials.check(self.brokers.iter().map(|named| &named.value.credentials))?;
         for Named { name, .. } in &self.broker_pids {
             if Named::of(&self.brokers, name).is_none() {
                 return complain(format!(
@@ -257,27 +270,29 @@ pub(crate) enum SideBroker {
 
 /// The broker under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum BrokerArgument {
-    /// Tacho's own, started for the run.
-    BuiltIn,
-    /// One that is running.
-    Url(BrokerUrl),
+pub(crate) struct BrokerArgument {
+    /// One that is running; otherwise Tacho's own, started for the run.
+    url: Option<BrokerUrl>,
+    pub(super) credentials: BrokerCredentials,
 }
 
 impl BrokerArgument {
     fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "builtin" => Ok(Self::BuiltIn),
-            url => BrokerUrl::parse(url).map(Self::Url),
-        }
+        let (rest, credentials) = BrokerCredentials::take(text)?;
+        let url = match rest.as_str() {
+            "builtin" => None,
+            url => Some(BrokerUrl::parse(url)?),
+        };
+        Ok(Self { url, credentials })
+    }
+
+    fn new(url: Option<BrokerUrl>) -> Self {
+        Self { url, credentials: BrokerCredentials::default() }
     }
 
     /// The address, when there is one before the run.
     pub(super) const fn url(&self) -> Option<&BrokerUrl> {
-        match self {
-            Self::BuiltIn => None,
-            Self::Url(url) => Some(url),
-        }
+        self.url.as_ref()
     }
 }
 
@@ -292,7 +307,10 @@ pub(crate) struct Named<T> {
 
 impl<T> Named<T> {
     /// Splits `name=value`; the text before the first `=` is a name when it looks like one.
-    fn parse(text: &str, value: impl Fn(&str) -> Result<T, String>) -> Result<Self, String> {
+    pub(super) fn parse(
+        text: &str,
+        value: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Self, String> {
         let is_name = |name: &str| {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
         };
@@ -309,7 +327,7 @@ impl<T> Named<T> {
     }
 
     /// Renames the target `from` to `to` in all values.
-    fn rename(all: &mut [Self], from: &str, to: &str) {
+    pub(super) fn rename(all: &mut [Self], from: &str, to: &str) {
         for named in all.iter_mut().filter(|named| named.name == from) {
             to.clone_into(&mut named.name);
         }
