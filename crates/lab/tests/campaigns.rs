@@ -10,7 +10,7 @@ use tacho_lab::campaign::{
 };
 use tacho_lab::capacity::{CapacityRequest, SearchPlan, run_search};
 use tacho_lab::run::{Ending, Outcome};
-use tacho_record::{RunData, RunDirectory, RunKind, RunRecord, Step, Verdict};
+use tacho_record::{Obstacle, RunData, RunDirectory, RunKind, RunRecord, Step, Verdict};
 use tacho_scenario::suite::Suite;
 use tacho_scenario::threshold::Threshold;
 use tacho_scenario::{Adjustment, Limits, Scenario, ScenarioError, TimeSpan};
@@ -27,7 +27,7 @@ struct Model {
     set_ups: usize,
     runs: usize,
     pauses: Cell<usize>,
-    skipped: RefCell<Vec<String>>,
+    skipped: RefCell<Vec<Obstacle>>,
 }
 
 impl Model {
@@ -96,8 +96,8 @@ impl Bench for Model {
     }
 
     fn tell(&self, news: CampaignNews<'_>) {
-        if let CampaignNews::Skipped { reason, .. } = news {
-            self.skipped.borrow_mut().push(reason.to_owned());
+        if let CampaignNews::Skipped { obstacle, .. } = news {
+            self.skipped.borrow_mut().push(obstacle.clone());
         }
     }
 }
@@ -119,7 +119,7 @@ fn ladder(rates: &[&str], stop_when: &[&str]) -> LadderRequest {
     let rung = |rate: &&str| {
         let scenario = match rate.parse() {
             Ok(rate) => Ok(symmetric(rate, TimeSpan::from_secs(1)).expect("a scenario")),
-            Err(_) => Err("lacks cores".to_owned()),
+            Err(_) => Err(Obstacle::Message("lacks cores".to_owned())),
         };
         Rung::new("target_throughput", rate, scenario)
     };
@@ -149,7 +149,8 @@ fn a_ladder_ends_at_its_condition_and_recommends_between_its_steps() {
     let twice = ["5000", "8000", "9900", "5000 #2", "8000 #2", "9900 #2"].map(rate);
     assert_eq!(labels, twice);
     assert_eq!(record.verdict, Verdict::Ok);
-    assert_eq!(record.skipped[0].reason, "lacks cores");
+    let lacks = Obstacle::Message("lacks cores".to_owned());
+    assert_eq!(record.skipped[0].obstacle, Some(lacks));
     assert_eq!(record.recommendations[0].tps, Some(15_000.0));
     assert_eq!((bench.set_ups, bench.pauses.get()), (1, 5));
     let steps = place.path().join("run/steps");
@@ -265,6 +266,6 @@ fn a_suite_goes_on_with_a_fresh_broker_in_the_next_series() {
     assert_eq!(finished.data.record.verdict, Verdict::Aborted);
     assert_eq!(bench.runs, 2 + rows.len() - first);
     assert_eq!(finished.data.record.skipped.len(), first - 2);
-    assert_eq!(bench.skipped.borrow().len(), first - 2);
+    assert_eq!(*bench.skipped.borrow(), vec![Obstacle::BrokerGone; first - 2]);
     assert_eq!(bench.set_ups, 2);
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
 use crate::observation::Observation;
+use crate::obstacle::Obstacle;
 use crate::search::{Purpose, SearchEnd};
 use crate::whose_cpu::WhoseCpu;
 
@@ -62,7 +63,7 @@ pub struct Series {
 }
 
 /// A point that was not run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Skipped {
     /// Name of its series.
@@ -71,6 +72,8 @@ pub struct Skipped {
     pub label: String,
     /// The missing resources.
     pub reason: String,
+    /// The same as data; absent from records of version 1.
+    pub obstacle: Option<Obstacle>,
 }
 
 /// The load at which a series reaches an objective such as `cpu<=75%`.

@@ -6,6 +6,7 @@ use crate::check::Check;
 use crate::condition::{ConditionCause, Requirement};
 use crate::direction::Direction;
 use crate::observation::Observation;
+use crate::obstacle::Obstacle;
 
 /// One reason of a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -155,7 +156,12 @@ pub enum Cause {
     /// This machine lacks resources for the next trial of a search.
     MachineEndsSearch {
         /// The missing resources.
-        needs: String,
+        needs: Obstacle,
+    },
+    /// This machine cannot run a trial.
+    NotRun {
+        /// The reason.
+        obstacle: Obstacle,
     },
     /// The machine was disturbed in so many trials that the search has no result.
     SearchDisturbed {

@@ -33,7 +33,7 @@ pub fn campaign_text(record: &RunRecord) -> String {
         series(&mut out, record);
     }
     for skipped in &record.skipped {
-        let Skipped { series, label, reason } = skipped;
+        let Skipped { series, label, reason, .. } = skipped;
         let _ = writeln!(out, "skipped {series}, {label}: {reason}");
     }
     let _ = writeln!(out);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::campaign::{capacity_text, recommendation_text, step_line};
-use tacho_record::{RunKind, RunRecord, Step, Verdict};
+use tacho_record::{Cause, RunKind, RunRecord, Step, Verdict};
 
 /// The record as JUnit XML.
 ///
@@ -83,11 +83,7 @@ fn step_case(record: &RunRecord, index: usize, step: &Step) -> TestCase {
                 series => format!("{series}, {}", step.label),
             };
             // A step at which a ladder was asked to end is no failure and has no reason here.
-            let of_step = |reason: &&String| {
-                reason.starts_with(&format!("{}: ", step.label))
-                    || reason.starts_with(&format!("{name}: "))
-            };
-            let reasons: Vec<String> = record.reasons.iter().filter(of_step).cloned().collect();
+            let reasons = reasons_of(record, &[&step.label, &name]);
             let counts = !reasons.is_empty();
             (name, reasons, counts)
         }
@@ -100,6 +96,20 @@ fn step_case(record: &RunRecord, index: usize, step: &Step) -> TestCase {
     case.set_time(Duration::try_from_secs_f64(step.window_s).unwrap_or_default());
     case.set_system_out(step_line(&step.label, step).trim().to_owned());
     case
+}
+
+/// The reasons of the step that has one of these labels.
+fn reasons_of(record: &RunRecord, labels: &[&str]) -> Vec<String> {
+    let of_step = |(index, reason): &(usize, &String)| match record.causes.get(*index) {
+        Some(Cause::InStep { label, .. }) => labels.contains(&label.as_str()),
+        Some(_) => false,
+        // A record of version 1 has only the sentences.
+        None => labels
+            .iter()
+            .any(|label| reason.strip_prefix(label).is_some_and(|rest| rest.starts_with(": "))),
+    };
+    let reasons = record.reasons.iter().enumerate().filter(of_step);
+    reasons.map(|(_, reason)| reason.clone()).collect()
 }
 
 fn status_of(verdict: Verdict, reasons: &[String]) -> TestCaseStatus {
@@ -198,9 +208,17 @@ mod tests {
             series: "bridge".to_owned(),
             label: "10K".to_owned(),
             reason: "needs two brokers".to_owned(),
+            obstacle: None,
         }];
         let xml = junit(&record);
         assert_eq!(counts(&xml), [5, 2, 0, 1], "{xml}");
+        // The data say which step a reason is of, whatever its sentence begins with.
+        record.reasons = vec!["30K: the broker was slow".to_owned()];
+        record.causes = vec![Cause::NoLoadPasses.in_step("20K")];
+        let xml = junit(&record);
+        assert_eq!(counts(&xml), [5, 2, 0, 1], "{xml}");
+        let case = xml.split("<testcase").find(|case| case.contains("fan-out, 20K"));
+        assert!(case.is_some_and(|case| case.contains("the broker was slow")), "{xml}");
         record.kind = RunKind::Capacity;
         assert_eq!(counts(&junit(&record))[0], 2);
     }

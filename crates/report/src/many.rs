@@ -247,7 +247,7 @@ fn left_out(page: &mut Page, record: &RunRecord) {
                 vec![
                     Cell::text(point.series.clone()),
                     Cell::text(point.label.clone()),
-                    Cell::prose(point.reason.clone()),
+                    Cell::prose(lang.skip_reason(&point.reason, point.obstacle.as_ref())),
                 ],
             );
         }

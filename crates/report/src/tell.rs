@@ -23,6 +23,9 @@ pub fn tell(record: &mut RunRecord) {
             action.error = LANG.cut_short(why);
         }
     }
+    for point in &mut record.skipped {
+        point.reason = LANG.skip_reason(&point.reason, point.obstacle.as_ref());
+    }
     for trial in record.capacity.iter_mut().flat_map(|capacity| &mut capacity.trials) {
         if !trial.causes.is_empty() {
             trial.reasons = trial.causes.iter().map(|cause| LANG.cause(cause)).collect();

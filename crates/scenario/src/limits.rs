@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde::{Deserialize, Serialize};
+
 /// Smallest payload: the measurement header.
 pub const PAYLOAD_BYTES_MIN: u64 = 24;
 
@@ -62,8 +64,8 @@ fn available_memory() -> Option<u64> {
 }
 
 /// A resource that a scenario needs and this machine lacks. The sentence begins with "needs".
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "resource", rename_all = "snake_case")]
 pub enum Shortage {
     /// Too few open files per process. Exact.
     #[error(

@@ -2,6 +2,7 @@
 
 use tacho_lab::calibration::{Calibration, load, path};
 use tacho_lab::needs::Costs;
+use tacho_record::CoreRates;
 
 /// The calibration of this machine, if there is one.
 pub(crate) fn of_this_machine() -> Option<Calibration> {
@@ -13,10 +14,10 @@ pub(crate) fn costs(calibration: Option<&Calibration>) -> Costs<'_> {
     Costs { calibration }
 }
 
-/// The origin of an estimate of cores, for people.
-pub(crate) fn source(calibration: Option<&Calibration>) -> String {
-    match calibration {
-        Some(one) => format!("calibrated here on {}", one.measured_at),
-        None => "those of a typical machine; 'tacho calibrate' measures this one".to_owned(),
-    }
+/// The origin of an estimate of cores.
+pub(crate) fn rates(calibration: Option<&Calibration>) -> CoreRates {
+    let calibrated = |one: &Calibration| one.measured_at.clone();
+    calibration
+        .map(calibrated)
+        .map_or(CoreRates::Typical, |measured_at| CoreRates::Calibrated { measured_at })
 }

@@ -1,6 +1,7 @@
 //! `tacho scenario`: lists, shows and checks scenarios.
 
 use clap::{Args, Subcommand};
+use tacho_report::Lang;
 use tacho_scenario::format::{rate, thousands};
 use tacho_scenario::jmx;
 use tacho_scenario::suite::{SUITES, Suite};
@@ -203,7 +204,8 @@ fn needs(scenario: &Scenario) -> Result<String, Failure> {
         ),
     ];
     if needs.generator_cores > 0.0 {
-        let (cores, source) = (needs.generator_cores, estimates::source(calibration.as_ref()));
+        let source = Lang::En.core_rates(&estimates::rates(calibration.as_ref()));
+        let cores = needs.generator_cores;
         lines.push(format!("about {cores:.2} cores of the generator (rates per core: {source})"));
     }
     if needs.closed {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tacho_record::{RunDirectory, Step, TrialOutcome, Verdict};
+use tacho_record::{Obstacle, RunDirectory, Step, TrialOutcome, Verdict};
 use tacho_scenario::Scenario;
 use tacho_scenario::threshold::Threshold;
 
@@ -88,14 +88,14 @@ pub enum CampaignNews<'a> {
         /// Which.
         title: &'a str,
         /// What the machine lacks.
-        needs: &'a str,
+        needs: &'a Obstacle,
     },
     /// A row of a suite was left out.
     Skipped {
         /// Which.
         title: &'a str,
         /// Why.
-        reason: &'a str,
+        obstacle: &'a Obstacle,
     },
     /// A row says nothing about the broker and is measured again.
     Repeated {

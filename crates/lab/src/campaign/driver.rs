@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tacho_record::{
-    Capacity, Cause, Check, Gate, Observation, RunData, RunDirectory, RunKind, RunRecord, Severity,
-    Verdict,
+    Capacity, Cause, Check, Gate, Observation, Obstacle, RunData, RunDirectory, RunKind, RunRecord,
+    Severity, Verdict,
 };
 use tacho_scenario::Scenario;
 
@@ -320,7 +320,7 @@ impl<'b> Driver<'b> {
 /// # Errors
 /// When it can run none of the `points`.
 pub fn first_feasible<'s>(
-    scenarios: impl IntoIterator<Item = &'s Result<Scenario, String>>,
+    scenarios: impl IntoIterator<Item = &'s Result<Scenario, Obstacle>>,
     points: &'static str,
 ) -> Result<&'s Scenario, CampaignError> {
     let mut shortage = None;
@@ -330,7 +330,11 @@ pub fn first_feasible<'s>(
             Err(lacks) => _ = shortage.get_or_insert(lacks),
         }
     }
-    let shortage = shortage.cloned().unwrap_or_default();
+    let shortage = match shortage {
+        Some(Obstacle::Lacks { shortage, .. }) => shortage.to_string(),
+        Some(Obstacle::Message(message)) => message.clone(),
+        Some(Obstacle::BrokerGone) | None => String::new(),
+    };
     Err(CampaignError::Infeasible { points, shortage })
 }
 

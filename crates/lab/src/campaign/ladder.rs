@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tacho_record::{Observation, Series, Severity, Step as MeasuredStep};
+use tacho_record::{Observation, Obstacle, Series, Severity, Step as MeasuredStep};
 use tacho_scenario::Scenario;
 use tacho_scenario::steps::{number, unit_of};
 use tacho_scenario::threshold::Threshold;
@@ -35,13 +35,13 @@ pub struct Rung {
     label: String,
     x: Option<f64>,
     /// What this machine lacks for it, where it cannot run.
-    scenario: Result<Scenario, String>,
+    scenario: Result<Scenario, Obstacle>,
 }
 
 impl Rung {
     /// The point at which `variable` is `value`; of one that this machine cannot run, what it
     /// lacks.
-    pub fn new(variable: &str, value: &str, scenario: Result<Scenario, String>) -> Self {
+    pub fn new(variable: &str, value: &str, scenario: Result<Scenario, Obstacle>) -> Self {
         Self { label: format!("{variable}={value}"), x: number(value), scenario }
     }
 }
@@ -58,8 +58,8 @@ pub fn run_ladder(
     let name = series.name.clone();
     driver.campaign.series(series);
     for rung in &request.rungs {
-        if let Err(reason) = &rung.scenario {
-            driver.campaign.skip(&name, &rung.label, reason);
+        if let Err(obstacle) = &rung.scenario {
+            driver.campaign.skip(&name, &rung.label, obstacle.clone());
         }
     }
     let mut top = request.rungs.len();

@@ -3,7 +3,7 @@
 use super::recommend::{LoadPoint, interpolate};
 use super::subject::Subject;
 use tacho_record::{
-    Capacity, Cause, Environment, Estimator, Finding, Observation, PhaseKind, Recommendation,
+    Capacity, Cause, Environment, Estimator, Finding, Observation, Obstacle, PhaseKind, Recommendation,
     RunData, RunKind, RunRecord, SCHEMA_VERSION, SUSTAINED_PERCENT, Series, SeriesRow, Severity,
     Skipped, Step, StepCurves, Timestamp, Verdict, WhoseCpu,
 };
@@ -76,9 +76,10 @@ impl Campaign {
     }
 
     /// Notes a point that could not be run.
-    pub fn skip(&mut self, series: &str, label: &str, reason: &str) {
+    pub fn skip(&mut self, series: &str, label: &str, obstacle: Obstacle) {
         let (series, label) = (series.to_owned(), label.to_owned());
-        self.record.skipped.push(Skipped { series, label, reason: reason.to_owned() });
+        let obstacle = Some(obstacle);
+        self.record.skipped.push(Skipped { series, label, obstacle, ..Skipped::default() });
     }
 
     /// Adds a finished run. Returns the position of its step, if it measured one.

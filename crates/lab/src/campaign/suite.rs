@@ -1,6 +1,6 @@
 //! Suites: all series of a published report, one after another.
 
-use tacho_record::Series;
+use tacho_record::{Obstacle, Series};
 use tacho_scenario::Scenario;
 use tacho_scenario::steps::{number, unit_of};
 use tacho_scenario::suite::{SuitePoint, SuiteSeries};
@@ -21,7 +21,7 @@ pub struct SuiteRow<'a> {
     /// The point of the series.
     pub point: &'a SuitePoint,
     /// What this machine lacks for it, where it cannot run.
-    pub scenario: Result<Scenario, String>,
+    pub scenario: Result<Scenario, Obstacle>,
 }
 
 /// Runs the rows of a suite, with fresh brokers for each series.
@@ -70,10 +70,9 @@ impl SuiteRow<'_> {
         let scenario = match &self.scenario {
             Ok(scenario) if !driver.is_over() => scenario.clone(),
             other => {
-                let gone = "the broker stopped before this row";
-                let reason = other.as_ref().err().map_or(gone, String::as_str);
-                driver.tell(CampaignNews::Skipped { title: &title, reason });
-                driver.campaign.skip(&series.name, &point.label, reason);
+                let obstacle = other.as_ref().err().cloned().unwrap_or(Obstacle::BrokerGone);
+                driver.tell(CampaignNews::Skipped { title: &title, obstacle: &obstacle });
+                driver.campaign.skip(&series.name, &point.label, obstacle);
                 return Ok(None);
             }
         };

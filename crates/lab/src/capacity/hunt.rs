@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use tacho_record::{
-    Capacity, Cause, Observation, Purpose, SearchEnd, Series, Severity, Trial, TrialOutcome,
-    Verdict,
+    Capacity, Cause, Observation, Obstacle, Purpose, SearchEnd, Series, Severity, Trial,
+    TrialOutcome, Verdict,
 };
 use tacho_scenario::steps::{shown, unit_of};
 use tacho_scenario::threshold::{Metric, Threshold};
@@ -91,7 +91,7 @@ struct Hunt<'a, 'b> {
     trials: Vec<Trial>,
     whose_cpu: String,
     /// What this machine lacks for a value that was to be tried.
-    needs: Option<(f64, String)>,
+    needs: Option<(f64, Obstacle)>,
 }
 
 impl Hunt<'_, '_> {
@@ -121,7 +121,7 @@ impl Hunt<'_, '_> {
                 self.driver.tell(CampaignNews::Infeasible { title: &title, needs: &needs });
                 let judgement = Judgement {
                     outcome: TrialOutcome::GeneratorBound,
-                    causes: vec![Cause::Message(needs.clone())],
+                    causes: vec![Cause::NotRun { obstacle: needs.clone() }],
                 };
                 self.needs = Some((trial.value, needs));
                 return Ok(Some(self.record(trial, judgement, None)));
@@ -156,12 +156,12 @@ impl Hunt<'_, '_> {
     }
 
     /// The scenario of a trial; else what this machine lacks for it.
-    fn scenario(&self, trial: Try) -> Result<Result<Scenario, String>, CampaignError> {
+    fn scenario(&self, trial: Try) -> Result<Result<Scenario, Obstacle>, CampaignError> {
         let hold = TimeSpan(Duration::from_secs_f64(trial.hold_s));
         match (self.request.scenario)(trial.value, hold) {
             Ok(scenario) => Ok(Ok(scenario)),
             Err(error) => match error.shortage() {
-                Some(shortage) => Ok(Err(shortage.to_string())),
+                Some(shortage) => Ok(Err(shortage.clone().into())),
                 None => Err(error.into()),
             },
         }

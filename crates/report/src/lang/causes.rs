@@ -78,8 +78,9 @@ statements! {
         "就绪探测的 {expected} 次投递中有 {missing} 次未在 {waited_ms} 毫秒内到达，第一个来自 {first_topic}";
     Cause::ThreadFailed { why } => []
         "a generator thread failed: {why}", "负载生成器的一个线程失败：{why}";
-    Cause::MachineEndsSearch { needs } => []
-        "this machine ends the search: more {needs}", "搜索止于这台机器的能力：再多{needs}";
+    Cause::MachineEndsSearch { needs } => [needs = lang.obstacle(needs);]
+        "this machine ends the search: more {needs}", "搜索止于这台机器的能力：更高的负载{needs}";
+    Cause::NotRun { obstacle } => [text = lang.obstacle(obstacle);] "{text}", "{text}";
     Cause::SearchDisturbed { trials, disturbed } => []
         "The capacity cannot be told on this machine: {disturbed} of {trials} trials were disturbed by the hypervisor or other programs.",
         "无法在这台机器上得出容量：{trials} 次试验中有 {disturbed} 次受到虚拟化层或其他程序的干扰。";

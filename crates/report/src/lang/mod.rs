@@ -16,6 +16,7 @@ mod figures;
 mod files;
 mod headlines;
 mod observations;
+mod obstacles;
 mod pages;
 mod properties;
 mod published;
@@ -128,6 +129,7 @@ pub(crate) fn statement_texts() -> impl Iterator<Item = (&'static str, &'static 
         figures::TEXTS,
         headlines::TEXTS,
         observations::TEXTS,
+        obstacles::TEXTS,
         properties::TEXTS,
         remarks::TEXTS,
     ];
@@ -147,6 +149,7 @@ pub(crate) fn statement_variants() -> impl Iterator<Item = &'static str> {
         figures::VARIANTS,
         headlines::VARIANTS,
         observations::VARIANTS,
+        obstacles::VARIANTS,
         properties::VARIANTS,
         remarks::VARIANTS,
     ];

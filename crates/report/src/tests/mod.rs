@@ -115,7 +115,7 @@ fn a_suite_overlays_its_series_and_what_is_published() {
         "href=\"steps/symmetric-qos1-04/report.html\"",
         "Steps that do not count",
         "busiest generator thread",
-        "needs 200,100 descriptors",
+        "needs 200100 descriptors",
         "resident memory",
         "class=\"invalid\"",
         "class=\"hollow",
@@ -203,7 +203,7 @@ fn hostile_names_stay_text() {
         step.vars.insert("qos".to_owned(), VarValue::Text(evil.to_owned()));
     }
     let (series, label, reason) = (evil.to_owned(), evil.to_owned(), evil.to_owned());
-    sample.record.skipped = vec![Skipped { series, label, reason }];
+    sample.record.skipped = vec![Skipped { series, label, reason, obstacle: None }];
     check_hostile(&page(&sample));
 }
 

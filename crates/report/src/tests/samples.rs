@@ -17,7 +17,7 @@ use tacho_record::{
     Severity, SharedFairness, Skipped, Step, StepTarget, TargetRecord, ThresholdResult, Trial,
     TrialOutcome, Verdict, WhoseCpu, curve,
 };
-use tacho_scenario::VarValue;
+use tacho_scenario::{Shortage, VarValue};
 
 /// Everything that a page shows.
 pub(super) struct Sample {
@@ -524,7 +524,8 @@ pub(super) fn suite() -> Sample {
     sample.record.skipped = vec![Skipped {
         series: "100k_100k_qos0_p1024_1mps".to_owned(),
         label: "100k_100k_qos0_p1024_1mps".to_owned(),
-        reason: "needs 200,100 descriptors, this machine allows 20,000".to_owned(),
+        reason: String::new(),
+        obstacle: Some(Shortage::Descriptors { needed: 200_100, available: 20_000 }.into()),
     }];
     sample
 }

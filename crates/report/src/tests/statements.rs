@@ -5,12 +5,14 @@ use std::fmt::Debug;
 
 use tacho_record::{
     ActionEffect, ActionKind, ActionRecord, Basis, Capacity, Cause, Check, Comparison,
-    ComparisonSide, ConditionResult, Consequence, CutShort, Difference, Direction, Estimator,
-    FigureName, FigureRow, Headline, HeadlineName, HeadlineUnit, Judgement, Observation, PhaseKind,
-    PhaseName, Property, PropertyValue, Purpose, Recommendation, Remark, SearchEnd, Verdict,
-    WhoseCpu,
+    ComparisonSide, ConditionResult, Consequence, CoreRates, CutShort, Difference, Direction,
+    Estimator, FigureName, FigureRow, Headline, HeadlineName, HeadlineUnit, Judgement, Observation,
+    Obstacle, PhaseKind, PhaseName, Property, PropertyValue, Purpose, Recommendation, Remark,
+    SearchEnd, Verdict, WhoseCpu,
 };
 use tacho_scenario::published::{BIFROMQ, GUIDE};
+
+use tacho_scenario::Shortage;
 
 use super::label_samples as labels;
 use crate::lang::{Lang, statement_texts, statement_variants};
@@ -54,7 +56,8 @@ fn causes() -> Vec<Cause> {
         Cause::AllLost { why: text() },
         Cause::ProbeFailed { missing: 1, expected: 2, waited_ms: 3, first_topic: text() },
         Cause::ThreadFailed { why: text() },
-        Cause::MachineEndsSearch { needs: text() },
+        Cause::MachineEndsSearch { needs: Obstacle::BrokerGone },
+        Cause::NotRun { obstacle: Obstacle::BrokerGone },
         Cause::SearchDisturbed { trials: 9, disturbed: 6 },
         Cause::GeneratorEndsSearch,
         Cause::GeneratorBoundEverywhere,
@@ -154,6 +157,25 @@ fn effects() -> Vec<ActionEffect> {
     ]
 }
 
+fn obstacles() -> Vec<Obstacle> {
+    let (needed, available) = (5 << 20, 3 << 20);
+    let (messages_per_s, per_core) = (300_000.0, 150_000);
+    let cores = || Shortage::Cores { needed, available, messages_per_s, per_core };
+    let measured_at = text();
+    let calibrated = CoreRates::Calibrated { measured_at };
+    vec![
+        Shortage::Descriptors { needed, available }.into(),
+        Shortage::Ports { needed, available }.into(),
+        Shortage::Memory { needed, available }.into(),
+        cores().into(),
+        Shortage::Bridge { arguments: vec![text(), text()] }.into(),
+        Obstacle::Lacks { shortage: cores(), rates: Some(calibrated) },
+        Obstacle::Lacks { shortage: cores(), rates: Some(CoreRates::Typical) },
+        Obstacle::BrokerGone,
+        Obstacle::Message(text()),
+    ]
+}
+
 fn cut_short() -> Vec<CutShort> {
     vec![
         CutShort::TimedOut,
@@ -243,6 +265,7 @@ fn every_variant_has_words_in_both_languages() {
     names.extend(walk(&remarks(), |lang, one| lang.remark(one)));
     names.extend(walk(&effects(), |lang, one| lang.effect(one)));
     names.extend(walk(&cut_short(), |lang, one| lang.cut_short(one)));
+    names.extend(walk(&obstacles(), |lang, one| lang.obstacle(one)));
     names.extend(walk(&consequences(), |lang, one| lang.consequence(one)));
     names.extend(walk(&labels::properties(), |lang, one| lang.property(one)));
     names.extend(walk(&labels::condition_causes(), |lang, one| lang.condition_cause(one)));

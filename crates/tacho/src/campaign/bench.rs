@@ -97,8 +97,12 @@ fn line(news: CampaignNews<'_>) -> String {
             let why = cause.map(|cause| format!(": {}", Lang::En.cause(cause)));
             format!("  {verdict}{}", why.unwrap_or_default())
         }
-        CampaignNews::Infeasible { title, needs } => format!("{title}: {needs}"),
-        CampaignNews::Skipped { title, reason } => format!("{title}: skipped: {reason}"),
+        CampaignNews::Infeasible { title, needs } => {
+            format!("{title}: {}", Lang::En.obstacle(needs))
+        }
+        CampaignNews::Skipped { title, obstacle } => {
+            format!("{title}: skipped: {}", Lang::En.obstacle(obstacle))
+        }
         CampaignNews::Repeated { verdict } => {
             format!("  {}: this row says nothing and is measured again", verdict.name())
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tacho_lab::calibration::Calibration;
 use tacho_lab::campaign::{Subject, SuiteRow, first_feasible, run_suite};
-use tacho_record::RunKind;
+use tacho_record::{Obstacle, RunKind};
 use tacho_scenario::suite::Suite;
 use tacho_scenario::{Limits, Scenario, Shortage};
 
@@ -66,24 +66,25 @@ fn carried(
     scenario: Scenario,
     targets: &TargetArguments,
     calibration: Option<&Calibration>,
-) -> Result<Scenario, String> {
+) -> Result<Scenario, Obstacle> {
     let targets = targets.narrowed(&scenario);
     let needs = tacho_lab::needs::estimate(&scenario, estimates::costs(calibration));
-    let needs = needs.map_err(|error| error.to_string())?;
+    let needs = needs.map_err(|error| Obstacle::Message(error.to_string()))?;
     let missing = targets.missing(&scenario);
     let some = !missing.is_empty() && missing.len() < scenario.targets_in_use().len();
     if needs.bridged && some {
         // Brokers that the run starts are bridged only to each other.
         let argument = |name: &String| format!("--broker {name}=mqtt://HOST:PORT");
         let arguments = missing.iter().map(argument).collect();
-        return Err(Shortage::Bridge { arguments }.to_string());
+        return Err(Shortage::Bridge { arguments }.into());
     }
     match needs.shortage(&Limits::of_this_process(), !targets.names_a_broker()) {
         // An estimate names its basis.
         Some(shortage @ Shortage::Cores { .. }) => {
-            Err(format!("{shortage} (rates per core: {})", estimates::source(calibration)))
+            let rates = Some(estimates::rates(calibration));
+            Err(Obstacle::Lacks { shortage, rates })
         }
-        Some(shortage) => Err(shortage.to_string()),
+        Some(shortage) => Err(shortage.into()),
         None => Ok(scenario),
     }
 }

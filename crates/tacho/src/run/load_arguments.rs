@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tacho_record::{RunDirectory, RunRecord};
+use tacho_record::{Obstacle, RunDirectory, RunRecord};
 use tacho_report::Lang;
 use tacho_report::{junit, markdown};
 use tacho_scenario::threshold::Threshold;
@@ -162,18 +162,18 @@ impl LoadArguments {
         self.try_scenario(name, vars, targets).map_err(|error| failure(&error))
     }
 
-    /// As [`LoadArguments::scenario`]; where this machine cannot run it, a sentence with the
-    /// missing resources.
+    /// As [`LoadArguments::scenario`]; where this machine cannot run it, the missing
+    /// resources.
     pub(crate) fn feasible(
         &self,
         name: &str,
         vars: &[(String, String)],
         targets: &TargetArguments,
-    ) -> Result<Result<Scenario, String>, Failure> {
+    ) -> Result<Result<Scenario, Obstacle>, Failure> {
         match self.try_scenario(name, vars, targets) {
             Ok(scenario) => Ok(Ok(scenario)),
             Err(error) => match error.shortage() {
-                Some(shortage) => Ok(Err(shortage.to_string())),
+                Some(shortage) => Ok(Err(shortage.clone().into())),
                 None => Err(failure(&error)),
             },
         }
