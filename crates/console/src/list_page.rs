@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use axum::response::Html;
-use tacho_record::RunKind;
+use tacho_record::{RunKind, Verdict};
 use tacho_report::escape;
 use tacho_scenario::format::{latency, rate};
 
@@ -79,8 +79,8 @@ fn row(out: &mut String, run: &PastRun) {
             if !run.directory.contains(&summary.scenario) {
                 let _ = write!(out, "<small>{}</small>", escape(&summary.scenario));
             }
-            let class = if summary.verdict == "ok" { "chip ok" } else { "chip" };
-            let verdict = summary.verdict.replace('_', " ");
+            let class = if summary.verdict == Verdict::Ok { "chip ok" } else { "chip" };
+            let verdict = summary.verdict.name().replace('_', " ");
             let _ = write!(
                 out,
                 "</th><td>{}</td><td><span class=\"{class}\">{verdict}</span></td>",
@@ -178,7 +178,7 @@ mod tests {
         let summary = Summary {
             scenario: "<script>alert(1)</script>".to_owned(),
             started_at: "<i>".to_owned(),
-            verdict: "not_steady",
+            verdict: Verdict::NotSteady,
             ..Summary::default()
         };
         let runs = [

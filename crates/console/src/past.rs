@@ -69,7 +69,7 @@ pub(crate) struct Summary {
     pub(crate) started_at: String,
     pub(crate) scenario: String,
     pub(crate) kind: RunKind,
-    pub(crate) verdict: &'static str,
+    pub(crate) verdict: Verdict,
     pub(crate) steps: usize,
     /// Of the step with most messages per second.
     pub(crate) tps: Option<f64>,
@@ -203,7 +203,7 @@ fn read(path: &Path) -> Result<Summary, Unreadable> {
         started_at: record.started_at,
         scenario: record.scenario,
         kind: record.kind,
-        verdict: record.verdict.name(),
+        verdict: record.verdict,
         steps: record.steps.len(),
         tps: best.map(|step| step.tps),
         e2e_p99_us: best.and_then(|step| step.latency_us.p99),
@@ -244,7 +244,7 @@ mod tests {
         let names: Vec<&str> = list.iter().map(|run| run.directory.as_str()).collect();
         assert_eq!(names, ["b", "a", "killed", "damaged"]);
         let summary = list[0].summary.as_ref().expect("readable");
-        assert_eq!((summary.verdict, summary.steps), ("not_steady", 2));
+        assert_eq!((summary.verdict, summary.steps), (Verdict::NotSteady, 2));
         assert_eq!((summary.tps, summary.e2e_p99_us), (Some(9.5), Some(8)));
         assert_eq!(summary.cpu_percent, Some(50.5));
         assert_eq!(list[2].error, Some(Unreadable::Missing));

@@ -33,7 +33,7 @@ const BROKER_SATURATED_PERCENT: f64 = 90.0;
 pub fn gates(step: &Step, closed: bool, broker_cores: usize) -> Vec<Gate> {
     let mut gates = Vec::new();
     let mut gate = |check: Check, value: f64, limit: f64| {
-        let (name, unit) = (check.name().to_owned(), check.unit().to_owned());
+        let (name, unit) = (check.into(), check.unit().to_owned());
         gates.push(Gate { name, unit, value, limit, passed: value < limit });
     };
     let saturated = step
@@ -74,7 +74,7 @@ pub fn judge_step(step: &Step, rows: &[&SeriesRow]) -> (Verdict, Vec<Cause>) {
         found.push((Verdict::NotSustained, Cause::AcknowledgedPending { deliveries }));
     }
     for gate in step.gates.iter().filter(|gate| !gate.passed) {
-        let Some(check) = Check::parse(&gate.name) else { continue };
+        let Some(check) = gate.name.known() else { continue };
         let (value, limit) = (gate.value, gate.limit);
         let verdict = match check.is_disturbance() {
             true => Verdict::Disturbed,

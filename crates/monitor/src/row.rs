@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuTimes;
 
+/// The source of rows about the machine of this process, as `--monitor` names it.
+pub(crate) const LOCAL: &str = "local";
+
 /// A host over one interval, on the local machine's time axis.
 ///
 /// Metrics that a source does not provide are absent: a broker's own Prometheus endpoint covers its
@@ -58,6 +61,13 @@ pub struct HostRow {
     /// Error bound of `at_ns`; 0 on the same machine, absent where there is no bound.
     #[serde(default)]
     pub clock_error_ns: Option<u64>,
+}
+
+impl HostRow {
+    /// Is it about the machine of this process?
+    pub fn is_local(&self) -> bool {
+        self.source == LOCAL
+    }
 }
 
 /// CPU time by state in percent of the interval; the states add up to 100.

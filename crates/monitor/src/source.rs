@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::row::LOCAL;
+
 /// Default sampling interval.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -106,7 +108,7 @@ impl fmt::Display for SourceSpec {
     /// In the syntax of `--monitor`, without a token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Local => f.write_str("local"),
+            Self::Local => f.write_str(LOCAL),
             Self::Agent { address, .. } => write!(f, "agent://{address}"),
             Self::Prometheus { url } => write!(f, "prometheus+{url}"),
             Self::Collectd { listen, host: None } => write!(f, "collectd://{listen}"),
@@ -176,7 +178,7 @@ fn parse(text: &str) -> Result<MonitorSpec, String> {
         interval: INTERVAL,
         processes: Vec::new(),
     };
-    if source == "local" {
+    if source == LOCAL {
         return Ok(spec);
     }
     let (scheme, rest) = source.split_once("://").ok_or_else(|| {

@@ -50,7 +50,7 @@ pub use campaign::{
     Severity, SharedFairness, Skipped, StepTarget, Trial, TrialOutcome,
 };
 pub use cause::Cause;
-pub use check::Check;
+pub use check::{Check, CheckName};
 pub use comparison::{
     Again, BeforeRun, Change, Comparison, ComparisonSide, ConditionOutcome, ConditionResult,
     Difference, FigureRow, Judgement, Method, Point, Repeat, SideLabel, Spread,

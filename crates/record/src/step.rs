@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{DeclaredLost, SharedFairness, StepTarget};
+use crate::check::CheckName;
 use crate::hosts::HostUse;
 use crate::latency::LatencyStats;
 use crate::verdict::Verdict;
@@ -226,7 +227,7 @@ pub struct StepGroup {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
     /// The checked figure.
-    pub name: String,
+    pub name: CheckName,
     /// Unit of the figure and its limit: `percent` or `microseconds`.
     pub unit: String,
     /// The figure.

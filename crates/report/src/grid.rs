@@ -17,7 +17,32 @@ pub(super) struct Cell {
 #[derive(Debug)]
 pub(super) struct Grid {
     heads: Vec<String>,
-    rows: Vec<(&'static str, Vec<Cell>)>,
+    rows: Vec<(RowKind, Vec<Cell>)>,
+}
+
+/// What a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowKind {
+    /// Figures of our own.
+    Plain,
+    /// Figures that do not count.
+    Invalid,
+    /// The name of the rows below.
+    Heading,
+    /// Published figures.
+    Published,
+}
+
+impl RowKind {
+    /// Its class in the style sheet.
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Invalid => "invalid",
+            Self::Heading => "heading",
+            Self::Published => "published",
+        }
+    }
 }
 
 impl Cell {
@@ -72,27 +97,28 @@ impl Grid {
 
     /// A row across all columns that names those below.
     pub(super) fn heading(&mut self, text: &str) {
-        self.rows.push(("heading", vec![Cell::text(text.to_owned())]));
+        self.rows.push((RowKind::Heading, vec![Cell::text(text.to_owned())]));
     }
 
     /// A row; hatched when its figures do not count.
     pub(super) fn row(&mut self, invalid: bool, cells: Vec<Cell>) {
-        self.rows.push((if invalid { "invalid" } else { "" }, cells));
+        let kind = if invalid { RowKind::Invalid } else { RowKind::Plain };
+        self.rows.push((kind, cells));
     }
 
     /// A row of published figures.
     pub(super) fn published(&mut self, cells: Vec<Cell>) {
-        self.rows.push(("published", cells));
+        self.rows.push((RowKind::Published, cells));
     }
 
     /// No rows of our own.
     pub(super) fn is_empty(&self) -> bool {
-        self.rows.iter().all(|(class, _)| matches!(*class, "heading" | "published"))
+        self.rows.iter().all(|(kind, _)| matches!(kind, RowKind::Heading | RowKind::Published))
     }
 
     /// True when it contains published figures.
     pub(super) fn has_published(&self) -> bool {
-        self.rows.iter().any(|(class, _)| *class == "published")
+        self.rows.iter().any(|(kind, _)| *kind == RowKind::Published)
     }
 
     /// As HTML that scrolls by itself where it is broader than the page.
@@ -102,14 +128,14 @@ impl Grid {
             let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
         }
         out.push_str("</tr></thead><tbody>");
-        for (class, cells) in &self.rows {
-            match *class {
+        for (kind, cells) in &self.rows {
+            match kind.class() {
                 "" => out.push_str("<tr>"),
                 class => {
                     let _ = write!(out, "<tr class=\"{class}\">");
                 }
             }
-            if *class == "heading" {
+            if *kind == RowKind::Heading {
                 let text = cells.first().map_or("", |cell| cell.text.as_str());
                 let (span, text) = (self.heads.len(), escape(text));
                 let _ = write!(out, "<th colspan=\"{span}\" scope=\"rowgroup\">{text}</th>");

@@ -10,13 +10,13 @@ use super::data::ReportData;
 use super::elements::{escape, pairs, remarks, tiles};
 use super::grid::{Cell, Grid};
 use super::hosts;
-use super::lang::Lang;
+use super::lang::{Lang, of_check};
 use super::page::Page;
 use super::services;
 use super::steps_table;
 use super::surroundings::surroundings;
 use super::tables::{latencies, latency_heads, lost, tables};
-use tacho_record::{Headline, RunRecord, Series, Step};
+use tacho_record::{Headline, RunRecord, Series, Step, WhoseCpu};
 use tacho_scenario::format::{self, percent, rate, thousands};
 
 /// Runs of lost messages that are shown.
@@ -93,9 +93,11 @@ fn key_figures(lang: Lang, record: &RunRecord, step: &Step) -> Vec<(String, Stri
     if step.acknowledged_lost > 0 || course::is_eventful(record) {
         tiles.push((thousands(step.acknowledged_lost), lang.acknowledged_but_lost()));
     }
-    match (step.cpu_percent, step.whose_cpu.as_deref()) {
-        (Some(cpu), Some("host")) => tiles.push((percent(cpu), lang.cpu_of_the_brokers_host())),
-        (Some(cpu), Some("broker cores")) => {
+    match (step.cpu_percent, step.whose_cpu.as_deref().and_then(WhoseCpu::parse)) {
+        (Some(cpu), Some(WhoseCpu::Host)) => {
+            tiles.push((percent(cpu), lang.cpu_of_the_brokers_host()))
+        }
+        (Some(cpu), Some(WhoseCpu::BrokerCores)) => {
             tiles.push((percent(cpu), lang.cpu_of_the_brokers_cores()))
         }
         _ => tiles.push((
@@ -277,16 +279,15 @@ fn health(lang: Lang, out: &mut String, step: &Step) {
     let _ = writeln!(out, "<h3>{}</h3>", lang.health_of_the_generator());
     let mut grid = Grid::new(&[lang.check(), lang.figure(), lang.must_stay_below(), ""]);
     for gate in &step.gates {
-        let shown = |value: f64| match gate.unit.as_str() {
-            "percent" => percent(value),
-            "microseconds" => format::latency(value),
-            unit => format!("{value:.2} {unit}"),
+        let shown = |value: f64| match gate.name.known() {
+            Some(check) => of_check(check, value),
+            None => format!("{value:.2} {}", gate.unit),
         };
         let held = if gate.passed { lang.holds() } else { lang.does_not_hold() };
         grid.row(
             false,
             vec![
-                Cell::text(lang.check_named(&gate.name)),
+                Cell::text(lang.check_named(&gate.name).to_owned()),
                 Cell::text(shown(gate.value)),
                 Cell::text(shown(gate.limit)),
                 Cell::text(held.to_owned()).failed(!gate.passed),

@@ -17,6 +17,47 @@ pub struct BridgeAnswer {
     pub bridges: Vec<BridgeState>,
 }
 
+/// Whether a bridge or one of its connections is up, by the word of the broker's answer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub enum LinkState {
+    /// The first attempt to connect has not ended yet.
+    Connecting,
+    /// All connections are up.
+    Up,
+    /// Some connections are up.
+    Partly,
+    /// Not connected.
+    Down,
+    /// A word of another version, as it is.
+    Other(String),
+}
+
+impl From<String> for LinkState {
+    fn from(word: String) -> Self {
+        let known = [Self::Connecting, Self::Up, Self::Partly, Self::Down];
+        known.into_iter().find(|state| state.as_str() == word).unwrap_or(Self::Other(word))
+    }
+}
+
+impl LinkState {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Up => "up",
+            Self::Partly => "partly",
+            Self::Down => "down",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl fmt::Display for LinkState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
 /// The state of one bridge.
 #[derive(Debug, Deserialize)]
 pub struct BridgeState {
@@ -25,7 +66,7 @@ pub struct BridgeState {
     /// The broker that it leads to.
     pub remote: String,
     /// `up`, `partly` or `down`.
-    pub state: String,
+    pub state: LinkState,
     /// Connections that are up.
     pub connected: u64,
     /// Sums of its connections.
@@ -41,7 +82,7 @@ pub struct BridgeConnection {
     /// Its number.
     pub connection: u64,
     /// `up` or `down`.
-    pub state: String,
+    pub state: LinkState,
     /// For how long it has been in this state.
     pub for_s: Option<u64>,
     /// Why it is not up.
@@ -73,7 +114,7 @@ pub struct BridgeFigures {
 impl BridgeState {
     /// Are all of its connections up?
     pub fn is_up(&self) -> bool {
-        self.state == "up"
+        self.state == LinkState::Up
     }
 
     /// Why it is not up: each reason once, with the number of connections that have it, the most
@@ -142,5 +183,23 @@ impl BridgeClient {
     pub fn parse(url: &str, text: &str) -> Result<BridgeAnswer, RigError> {
         serde_json::from_str(text)
             .map_err(|error| RigError::OtherAnswer { url: url.to_owned(), error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_is_read_and_another_word_is_kept() {
+        let read = |word: &str| -> LinkState {
+            serde_json::from_value(word.into()).expect("any word is a state")
+        };
+        assert_eq!(read("up"), LinkState::Up);
+        assert_eq!(read("partly"), LinkState::Partly);
+        for word in ["connecting", "up", "partly", "down", "asleep"] {
+            assert_eq!(read(word).to_string(), word);
+        }
+        assert_eq!(read("asleep"), LinkState::Other("asleep".to_owned()));
     }
 }

@@ -39,8 +39,8 @@ pub struct Launch {
 pub struct BuiltIn<'a> {
     /// Where it listens for clients, on 127.0.0.1.
     pub port: u16,
-    /// Name of its transport: `tcp`, `tls`, `ws` or `wss`.
-    pub transport: &'a str,
+    /// Scheme of its listener: `tls`, `ws` or `wss`; absent for plain TCP.
+    pub scheme: Option<&'a str>,
     /// Event loops.
     pub shards: usize,
     /// With TLS: the folder for the certificates that it makes.
@@ -78,9 +78,12 @@ impl Launch {
     /// # Errors
     /// When this program cannot be found.
     pub fn built_in(settings: &BuiltIn<'_>) -> Result<Self, RigError> {
-        let BuiltIn { port, transport, shards, .. } = *settings;
-        let (plain, address) = (transport == "tcp", format!("127.0.0.1:{port}"));
-        let listen = if plain { address } else { format!("{transport}://{address}") };
+        let BuiltIn { port, scheme, shards, .. } = *settings;
+        let address = format!("127.0.0.1:{port}");
+        let (listen, serving) = match scheme {
+            None => (address, Serving::AnswersConnect),
+            Some(scheme) => (format!("{scheme}://{address}"), Serving::AcceptsConnections),
+        };
         let mut line = Line::new(attached::this_program()?);
         line.option("--listen", &listen);
         line.option("--shards", shards.to_string());
@@ -101,7 +104,6 @@ impl Launch {
         let Line { mut command, shown } = line;
         // The other end of the pipe is ours, and is closed with us however we end.
         command.arg("--end-with-stdin").stdin(Stdio::piped());
-        let serving = if plain { Serving::AnswersConnect } else { Serving::AcceptsConnections };
         Ok(Self { command, shown, port, serving })
     }
 }

@@ -27,7 +27,9 @@ mod port;
 mod process;
 mod stop;
 
-pub use bridge_client::{BridgeAnswer, BridgeClient, BridgeConnection, BridgeFigures, BridgeState};
+pub use bridge_client::{
+    BridgeAnswer, BridgeClient, BridgeConnection, BridgeFigures, BridgeState, LinkState,
+};
 pub use bridge_watch::{BridgeWatch, WatchedBridge};
 pub use commands::{CommandEnd, CommandEvent, CommandRunner, TimedCommand};
 pub use cores::{BrokerShare, Cores};

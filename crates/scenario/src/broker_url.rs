@@ -40,13 +40,13 @@ impl Scheme {
         }
     }
 
-    /// The transport's name: `tcp`, `tls`, `ws` or `wss`.
-    pub const fn transport(self) -> &'static str {
+    /// The scheme of a listener for it: `tls`, `ws` or `wss`; absent for plain TCP.
+    pub const fn listener(self) -> Option<&'static str> {
         match self {
-            Self::Mqtt => "tcp",
-            Self::Mqtts => "tls",
-            Self::Ws => "ws",
-            Self::Wss => "wss",
+            Self::Mqtt => None,
+            Self::Mqtts => Some("tls"),
+            Self::Ws => Some("ws"),
+            Self::Wss => Some("wss"),
         }
     }
 

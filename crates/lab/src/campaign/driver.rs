@@ -348,7 +348,7 @@ fn file_name(label: &str) -> String {
 
 /// How often a run is made again that ended like this.
 fn repeats_max(record: &RunRecord) -> u32 {
-    let is_busy = |gate: &Gate| !gate.passed && gate.name == Check::ThreadBusy.name();
+    let is_busy = |gate: &Gate| !gate.passed && gate.name.known() == Some(Check::ThreadBusy);
     match record.verdict {
         Verdict::Disturbed => 2,
         // A generator at its limit is at its limit the next time, too.

@@ -3,9 +3,9 @@
 use super::recommend::{LoadPoint, interpolate};
 use super::subject::Subject;
 use tacho_record::{
-    Capacity, Cause, Environment, Estimator, Finding, Observation, Obstacle, PhaseKind, Recommendation,
-    RunData, RunKind, RunRecord, SCHEMA_VERSION, SUSTAINED_PERCENT, Series, SeriesRow, Severity,
-    Skipped, Step, StepCurves, Timestamp, Verdict, WhoseCpu,
+    Capacity, Cause, Environment, Estimator, Finding, Observation, Obstacle, PhaseKind,
+    Recommendation, RunData, RunKind, RunRecord, SCHEMA_VERSION, SUSTAINED_PERCENT, Series,
+    SeriesRow, Severity, Skipped, Step, StepCurves, Timestamp, Verdict, WhoseCpu,
 };
 use tacho_scenario::threshold::Thresholds;
 

@@ -85,7 +85,7 @@ fn complete(
     target.broker_rss_bytes = by_row.last().map(|(_, (_, rss))| *rss);
     let Some(place) = place else { return };
     if place.is_local && !place.cores.is_empty() {
-        let local = rows.iter().filter(|row| row.host.source == "local");
+        let local = rows.iter().filter(|row| row.host.is_local());
         let busy = local.filter_map(|row| Some((*row, cores_busy(&row.host.cores, &place.cores)?)));
         target.broker_cores_busy_percent = mean(busy);
     }
@@ -111,7 +111,7 @@ fn settle(target: &mut StepTarget, place: &BrokerPlace, rows: &[&ResourceRow]) {
     target.cpu_percent = match whose {
         WhoseCpu::Host => target.host_busy_percent,
         _ => {
-            let local = rows.iter().find(|row| row.host.source == "local");
+            let local = rows.iter().find(|row| row.host.is_local());
             let cores = match place.cores.len() {
                 0 => local.map(|row| row.host.cores.len()),
                 pinned => Some(pinned),

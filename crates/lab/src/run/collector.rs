@@ -405,7 +405,7 @@ impl Collector {
         step.kills = self.restarts.len() as u64;
         if step.kills > 0 {
             // Messages that wait for a killed broker do not make the generator late.
-            step.gates.retain(|gate| gate.name != Check::SendDelay.name());
+            step.gates.retain(|gate| gate.name.known() != Some(Check::SendDelay));
         }
         let broker_cores = self.windows.get(&phase_index).and_then(|usage| usage.broker_cores);
         step.settle_cpu(&self.facts.placement, broker_cores);

@@ -1,6 +1,6 @@
 //! Causes of verdicts, in words.
 
-use tacho_record::{Cause, Check, Direction};
+use tacho_record::{Cause, Check, CheckName, Direction};
 use tacho_scenario::format;
 use tacho_scenario::threshold::Threshold;
 
@@ -125,9 +125,11 @@ impl Lang {
     }
 
     /// A check by its name in the record.
-    pub(crate) fn check_named(self, name: &str) -> String {
-        Check::parse(name)
-            .map_or_else(|| name.to_owned(), |check| self.check_name(check).to_owned())
+    pub(crate) fn check_named(self, name: &CheckName) -> &str {
+        match name {
+            CheckName::Known(check) => self.check_name(*check),
+            CheckName::Other(name) => name,
+        }
     }
 
     /// Which way messages go.
@@ -159,7 +161,7 @@ impl Lang {
 }
 
 /// A figure of a check, with its unit.
-fn of_check(check: Check, value: f64) -> String {
+pub(crate) fn of_check(check: Check, value: f64) -> String {
     match check {
         Check::ThreadBusy | Check::Steal | Check::OtherPrograms => format::percent(value),
         Check::SendDelay => format::latency(value),

@@ -25,6 +25,8 @@ mod searches;
 mod sentences;
 mod tables;
 
+pub(crate) use causes::of_check;
+
 /// The language of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lang {

@@ -180,7 +180,7 @@ fn hostile_names_stay_text() {
     step.lost_ranges[0].publisher = evil.to_owned();
     step.shared[0].filter = evil.to_owned();
     step.targets[0].name = evil.to_owned();
-    step.gates[0].name = evil.to_owned();
+    step.gates[0].name = evil.to_owned().into();
     step.gates[0].unit = evil.to_owned();
     for row in &mut sample.hosts {
         evil.clone_into(&mut row.host.host);

@@ -10,12 +10,12 @@ use tacho_monitor::{
 use tacho_record::Environment;
 use tacho_record::StepCurves;
 use tacho_record::{
-    ActionEffect, ActionKind, ActionRecord, BrokerRow, BrokerSpent, Capacity, Cause, CutShort,
-    DeclaredLost, Estimator, Finding, Gate, HostUse, LatencyStats, LostRange, Observation, PartBy,
-    PartRow, PhaseKind, PhaseRecord, Placement, Position, Purpose, Recommendation, Remark,
-    ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, SearchEnd, Series, SeriesRow,
-    Severity, SharedFairness, Skipped, Step, StepTarget, TargetRecord, ThresholdResult, Trial,
-    TrialOutcome, Verdict, WhoseCpu, curve,
+    ActionEffect, ActionKind, ActionRecord, BrokerRow, BrokerSpent, Capacity, Cause, Check,
+    CutShort, DeclaredLost, Estimator, Finding, Gate, HostUse, LatencyStats, LostRange,
+    Observation, PartBy, PartRow, PhaseKind, PhaseRecord, Placement, Position, Purpose,
+    Recommendation, Remark, ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, SearchEnd,
+    Series, SeriesRow, Severity, SharedFairness, Skipped, Step, StepTarget, TargetRecord,
+    ThresholdResult, Trial, TrialOutcome, Verdict, WhoseCpu, curve,
 };
 use tacho_scenario::{Shortage, VarValue};
 
@@ -91,7 +91,7 @@ fn step(rate: f64, median: f64, cpu: f64, noise: &mut Noise) -> (Step, StepCurve
         generator_cpu_percent: cpu * 0.8,
         generator_thread_busy_max_percent: cpu * 0.8,
         gates: vec![Gate {
-            name: "busiest generator thread".to_owned(),
+            name: Check::ThreadBusy.into(),
             unit: "percent".to_owned(),
             value: cpu * 0.8,
             limit: 80.0,

@@ -64,7 +64,8 @@ fn shown(answer: &BridgeAnswer, verbose: bool) -> String {
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     rows.extend(answer.bridges.iter().map(|bridge| {
         let up = format!("{}/{}", bridge.connected, bridge.connections.len());
-        let mut row = vec![bridge.name.clone(), bridge.remote.clone(), bridge.state.clone(), up];
+        let mut row =
+            vec![bridge.name.clone(), bridge.remote.clone(), bridge.state.to_string(), up];
         row.extend(cells(&bridge.figures));
         row
     }));
@@ -109,7 +110,7 @@ fn connections(bridge: &BridgeState) -> String {
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     rows.extend(bridge.connections.iter().map(|one| {
         let span = one.for_s.map_or_else(|| "-".to_owned(), span);
-        let mut row = vec![one.connection.to_string(), one.state.clone(), span];
+        let mut row = vec![one.connection.to_string(), one.state.to_string(), span];
         row.extend(cells(&one.figures));
         row.push(one.problem.clone().unwrap_or_default());
         row

@@ -148,7 +148,7 @@ impl Site<'_> {
         let certificates = scheme.uses_tls().then(|| self.file("certificates", &target.name, ""));
         let launch = Launch::built_in(&BuiltIn {
             port,
-            transport: scheme.transport(),
+            scheme: scheme.listener(),
             shards: shards.map_or(self.cores.of_broker(share).len().max(1), usize::from),
             certificates: certificates.as_deref(),
             data: data.as_ref().map(|data| (data, level.name())),
