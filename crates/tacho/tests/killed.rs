@@ -63,5 +63,5 @@ fn a_command_without_its_run_does_not_start() {
     let output = command.args(["attached", "1", "echo started"]).output().expect("starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && output.stdout.is_empty(), "{said}");
-    assert!(said.contains("is gone"), "{said}");
+    assert!(said.contains("has ended"), "{said}");
 }
