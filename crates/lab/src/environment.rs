@@ -61,6 +61,19 @@ impl Files<'_> {
         names.map(interface).collect()
     }
 
+    /// Cores' worth of CPU time that the control group of this process allows.
+    pub(crate) fn cpu_quota_cores(&self) -> Option<f64> {
+        let quota = self.of_control_group("cpu.max")?;
+        let (quota_us, period_us) = quota.split_once(' ')?;
+        Some(quota_us.parse::<f64>().ok()? / period_us.parse::<f64>().ok()?)
+    }
+
+    /// A file of the control group of this process.
+    fn of_control_group(&self, name: &str) -> Option<String> {
+        let group = self.control_group()?;
+        self.line(&format!("sys/fs/cgroup/{}/{name}", group.trim_matches('/')))
+    }
+
     /// The path of this process in the unified hierarchy of control groups.
     fn control_group(&self) -> Option<String> {
         self.value("proc/self/cgroup", "0", ':').map(|path| path.trim_start_matches(':').to_owned())
@@ -76,11 +89,6 @@ fn read_below(root: &Path, placement: Placement, scenario: &str) -> Environment 
     let files = Files(root);
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let allowed = files.value("proc/self/status", "Cpus_allowed_list", ':');
-    let control_group = files.control_group();
-    let of_group = |name: &str| {
-        let group = control_group.as_deref()?;
-        files.line(&format!("sys/fs/cgroup/{}/{name}", group.trim_matches('/')))
-    };
     Environment {
         schema_version: SCHEMA_VERSION,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -103,17 +111,16 @@ fn read_below(root: &Path, placement: Placement, scenario: &str) -> Environment 
             .map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
         clock_source: files.line("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         numa_nodes: files.numa_nodes(),
-        control_group_cpu_cores: of_group("cpu.max").and_then(|quota| {
-            let (quota_us, period_us) = quota.split_once(' ')?;
-            Some(quota_us.parse::<f64>().ok()? / period_us.parse::<f64>().ok()?)
-        }),
-        control_group_memory_bytes: of_group("memory.max").and_then(|max| max.parse().ok()),
+        control_group_cpu_cores: files.cpu_quota_cores(),
+        control_group_memory_bytes: files
+            .of_control_group("memory.max")
+            .and_then(|max| max.parse().ok()),
         interfaces: files.interfaces(),
         memory_total_bytes: files
             .value("proc/meminfo", "MemTotal", ':')
             .and_then(|size| size.strip_suffix("kB")?.trim().parse::<u64>().ok())
             .map(|kib| kib * 1024),
-        control_group,
+        control_group: files.control_group(),
         open_files_soft: limit.current,
         open_files_hard: limit.maximum,
         sysctl: SYSCTLS.iter().map(|name| ((*name).to_owned(), files.sysctl(name))).collect(),

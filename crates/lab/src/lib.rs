@@ -9,6 +9,7 @@
 //! - [`calibration`]: what the generator can do on this machine.
 //! - [`doctor`]: what the system's settings allow of it.
 //! - [`run`](mod@run): drives the generator, samples broker and host, collects.
+//! - [`spinning`]: whether the generator's threads may spin while they wait.
 //! - [`verdict`] and [`findings`]: what a run is worth, and what a reader must know about it.
 //! - [`campaign`] and [`capacity`]: ladders, suites and searches out of runs.
 //! - [`compare`]: what differs between runs, and whether that is more than noise; repeats of sides
@@ -30,4 +31,5 @@ pub mod needs;
 pub mod plan;
 mod probe;
 pub mod run;
+pub mod spinning;
 pub mod verdict;

@@ -49,6 +49,7 @@ pub fn estimate(scenario: &Scenario, costs: Costs<'_>) -> Result<Needs, PlanErro
             targets: targets.map(|(name, _)| tacho_load::Target::tcp(nowhere, name)).collect(),
             threads: 1,
             cpus: Vec::new(),
+            own_cores: false,
             run_id: 0,
         },
     )?;

@@ -23,6 +23,8 @@ pub struct PlanOptions {
     pub threads: usize,
     /// Cores to pin them to; empty pins nothing.
     pub cpus: Vec<usize>,
+    /// Each thread has a core of its own, and may spin on it.
+    pub own_cores: bool,
     /// Identity of the run in every payload.
     pub run_id: u32,
 }
@@ -42,7 +44,8 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
         threads: options.threads,
         cpus: options.cpus.clone(),
         timing: match scenario.load.timing {
-            Timing::Sleep => load::Timing::Sleep,
+            Timing::Auto if options.own_cores => load::Timing::SleepAndSpin,
+            Timing::Auto | Timing::Sleep => load::Timing::Sleep,
             Timing::Spin => load::Timing::Spin,
             Timing::Batch => load::Timing::Batch,
         },
@@ -274,6 +277,7 @@ mod tests {
             targets: vec![SocketAddr::from(([127, 0, 0, 1], 1883)).into()],
             threads: 1,
             cpus: vec![],
+            own_cores: false,
             run_id: 7,
         }
     }

@@ -113,6 +113,7 @@ fn spelled_out(scenario: &Scenario) -> load::Plan {
         targets: vec![std::net::SocketAddr::from(([127, 0, 0, 1], 1)).into()],
         threads: 1,
         cpus: vec![],
+        own_cores: false,
         run_id: 1,
     };
     plan(scenario, &options).expect("a plan")

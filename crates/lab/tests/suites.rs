@@ -39,8 +39,13 @@ fn offered_tps(scenario: &Scenario) -> f64 {
     let addresses = targets.iter().map(|(name, _)| {
         tacho_load::Target::tcp(std::net::SocketAddr::from(([127, 0, 0, 1], 1)), *name)
     });
-    let options =
-        PlanOptions { targets: addresses.collect(), threads: 1, cpus: Vec::new(), run_id: 1 };
+    let options = PlanOptions {
+        targets: addresses.collect(),
+        threads: 1,
+        cpus: Vec::new(),
+        own_cores: false,
+        run_id: 1,
+    };
     let plan = plan(scenario, &options).expect("a plan");
     // Of two bridged brokers each has half of this, and as much again over the bridge.
     plan.offered_in_per_s() + plan.offered_out_per_s()

@@ -5,9 +5,9 @@
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 qos=1 rate=30000 cpu=1
 //! cargo run --release -p tacho-load --example pairs -- 127.0.0.1:1883 pairs=100 window=16
 //! ```
-//! `timing=spin` and `timing=batch` select how threads wait; `subscribers=0` publishes only;
-//! `fan=10` has ten subscribers per publisher. `pid=` names the broker's process, whose CPU time is
-//! printed with the generator's.
+//! `timing=spin`, `timing=batch` and `timing=both` (sleep and spin) select how threads wait;
+//! `subscribers=0` publishes only; `fan=10` has ten subscribers per publisher. `pid=` names the
+//! broker's process, whose CPU time is printed with the generator's.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -67,6 +67,7 @@ fn plan(target: SocketAddr, options: &Options) -> Result<Plan, Failed> {
             None | Some("sleep") => Timing::Sleep,
             Some("spin") => Timing::Spin,
             Some("batch") => Timing::Batch,
+            Some("both") => Timing::SleepAndSpin,
             Some(other) => return Err(format!("timing is not {other}").into()),
         },
         targets: vec![target.into()],

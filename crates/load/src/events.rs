@@ -177,23 +177,27 @@ pub struct ThreadUsage {
     pub cpu: Option<usize>,
     /// Wall time.
     pub wall_ns: u64,
-    /// CPU time of the thread, idle spinning included.
+    /// CPU time of the thread, spinning included.
     pub cpu_ns: u64,
-    /// Wall time spent spinning idly (spin timing only).
-    pub idle_spin_ns: u64,
+    /// Time spent spinning: awake, with nothing to read or write.
+    pub spin_ns: u64,
+    /// Rests taken: turns after which the thread waited to serve what comes next in a batch.
+    pub rests: u64,
 }
 
 impl ThreadUsage {
-    /// Share of the wall time in which the thread was busy, 0 to 1.
-    ///
-    /// Idle spinning is measured in wall time, during which the thread may have been preempted; so
-    /// it is subtracted from the wall time, and the CPU time is an upper bound.
+    /// Share of the wall time in which the thread worked, 0 to 1; spinning is no work.
     pub fn busy(&self) -> f64 {
-        if self.wall_ns == 0 {
-            return 0.0;
-        }
-        let busy_ns = self.cpu_ns.min(self.wall_ns.saturating_sub(self.idle_spin_ns));
-        busy_ns as f64 / self.wall_ns as f64
+        self.share(self.cpu_ns.saturating_sub(self.spin_ns))
+    }
+
+    /// Share of the wall time in which the thread spun, 0 to 1.
+    pub fn spun(&self) -> f64 {
+        self.share(self.cpu_ns.min(self.spin_ns))
+    }
+
+    fn share(&self, ns: u64) -> f64 {
+        if self.wall_ns == 0 { 0.0 } else { ns as f64 / self.wall_ns as f64 }
     }
 }
 

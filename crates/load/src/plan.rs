@@ -70,11 +70,20 @@ pub enum Timing {
     /// Sleep until the next message is due (a precise timer).
     #[default]
     Sleep,
-    /// Never sleep. Requires a core per thread; busy time excludes idle spinning.
+    /// Never sleep. Requires a core per thread; busy time excludes spinning.
     Spin,
+    /// Sleep until shortly before the next message is due, then spin; spin as well while answers
+    /// are likely, and at most [`Timing::SPIN_BUDGET_PERCENT`] of the time. Requires a core per
+    /// thread; busy time excludes spinning.
+    SleepAndSpin,
     /// Serve schedules and sockets twice per millisecond, so that one write carries all messages
     /// due for a connection. Uses the least CPU; all latencies increase by up to that interval.
     Batch,
+}
+
+impl Timing {
+    /// Share of its core that a thread may spin with [`Timing::SleepAndSpin`], in percent.
+    pub const SPIN_BUDGET_PERCENT: u8 = 95;
 }
 
 /// Clients with the same connection parameters and kinds of streams.

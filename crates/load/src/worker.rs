@@ -12,7 +12,7 @@ use crate::context::RunContext;
 use crate::events::{ConnectError, Failure};
 use crate::histogram::{Histogram, histogram};
 use crate::mail::{Enter, Mail, Report, ReportBody};
-use crate::plan::{ClientIndex, StreamIndex, Timing};
+use crate::plan::{ClientIndex, StreamIndex};
 use crate::recorder::Recorder;
 use crate::verifier::Verifier;
 
@@ -28,6 +28,7 @@ mod phase;
 mod probe;
 mod rest;
 mod send;
+mod spin;
 mod stream;
 mod subscribe;
 
@@ -65,6 +66,7 @@ pub(crate) struct Worker {
     actions: action::ActionProgress,
     totals: Running,
     traffic: rest::Traffic,
+    spin: spin::Spin,
     /// Bytes read from and written to sockets, as of the last turn.
     bytes: (u64, u64),
     connect_latency: Histogram,
@@ -127,6 +129,7 @@ impl Worker {
             actions: action::ActionProgress::default(),
             totals: Running::new(context.cells.len()),
             traffic: rest::Traffic::new(&context.plan),
+            spin: spin::Spin::new(context.plan.timing),
             bytes: (0, 0),
             connect_latency: histogram(),
             handshake_latency: histogram(),
@@ -181,10 +184,6 @@ impl Worker {
     fn report(&self, body: ReportBody) {
         // The controller outlives its threads unless it panicked; then reports are useless.
         let _ = self.reports.send(Report { thread: self.thread, body });
-    }
-
-    fn spin(&self) -> bool {
-        self.context.plan.timing == Timing::Spin
     }
 
     fn client_of(&self, conn: ConnId) -> Option<usize> {
@@ -321,8 +320,9 @@ impl Handler for Worker {
         let more_probes = self.send_probes(net, now_ns);
         let more_actions = self.run_actions(net, now_ns);
         let again = self.send_due(net) || more_probes || more_actions;
-        self.note_idle(net, now_ns);
+        self.spin.note_turn(now_ns, counters.reads + counters.writes);
         let next = if again { Next::Again } else { self.next_wake_up() };
-        self.rest(next, now_ns)
+        let next = self.rest(next, now_ns);
+        self.spin.wait(next, now_ns)
     }
 }

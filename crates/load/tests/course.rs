@@ -170,8 +170,23 @@ fn spinning_is_precise_and_does_not_count_as_busy() {
     let totals = outcome.only();
     assert_eq!(totals.delivery.sent, 200);
     let usage = totals.threads[0];
-    assert!(usage.idle_spin_ns > 0);
+    assert!(usage.spin_ns > 0);
     assert!(usage.busy() < 0.6, "{usage:?}");
+}
+
+#[test]
+fn a_thread_that_sleeps_and_spins_delivers_everything_within_its_budget() {
+    let broker = FaultyBroker::start(Behaviour::default());
+    let mut plan = Scene::pairs(2, QoS::AtLeastOnce).plan(broker.addr);
+    plan.timing = Timing::SleepAndSpin;
+    let outcome = run(plan);
+    let totals = outcome.only();
+    assert_eq!((totals.delivery.sent, totals.delivery.lost), (200, 0));
+    let usage = totals.threads[0];
+    assert!(usage.spin_ns > 0, "{usage:?}");
+    let percent = usage.spin_ns as f64 * 100.0 / usage.wall_ns as f64;
+    // A window may have a part of one more period than it has whole ones.
+    assert!(percent <= f64::from(Timing::SPIN_BUDGET_PERCENT) + 5.0, "{percent}");
 }
 
 #[test]

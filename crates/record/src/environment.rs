@@ -126,7 +126,7 @@ impl Environment {
             (Property::BrokerCores, PropertyValue::cores(broker_cores)),
             (Property::GeneratorCores, PropertyValue::cores(generator_cores)),
             (Property::GeneratorThreads, PropertyValue::Text(generator_threads.to_string())),
-            (Property::GeneratorTiming, PropertyValue::Text(timing.clone())),
+            (Property::GeneratorTiming, PropertyValue::Text(timing.name().to_owned())),
             (Property::ScenarioHash, PropertyValue::Text(self.scenario_hash.clone())),
         ]
     }

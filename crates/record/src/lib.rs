@@ -82,7 +82,7 @@ pub use step::{
     Gate, LostRange, SUSTAINED_PERCENT, Step, StepGroup, ThresholdResult, ViolationCounts,
 };
 pub use tacho_load::PhaseKind;
-pub use target::{Placement, TargetKind, TargetRecord};
+pub use target::{NoOwnCore, Placement, TargetKind, TargetRecord, Timing};
 pub use timestamp::Timestamp;
 pub use verdict::Verdict;
 pub use version::SCHEMA_VERSION;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
 use crate::property::Property;
+use crate::target::NoOwnCore;
 
 /// One note of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,27 @@ pub enum Remark {
         /// The first reason.
         first: String,
     },
+    /// Generator threads never slept.
+    GeneratorNeverSlept {
+        /// How many.
+        threads: u64,
+    },
+    /// Generator threads spun while they waited, within a budget.
+    GeneratorSpun {
+        /// How many.
+        threads: u64,
+        /// What each may spin, in percent of its core.
+        budget_percent: u8,
+    },
+    /// Generator threads slept between messages.
+    GeneratorSlept {
+        /// Why, where they were not asked to.
+        why: Option<NoOwnCore>,
+    },
+    /// Generator threads served messages in batches, as they were asked to.
+    GeneratorBatched,
+    /// Generator threads served messages in batches, because their work filled their cores.
+    GeneratorRested,
     /// Repeats of a side do not count.
     RepeatsDoNotCount {
         /// How many.

@@ -188,8 +188,14 @@ pub struct Step {
     pub host_memory_percent: Option<f64>,
     /// CPU of the generator's threads, spinning excluded, one core = 100.
     pub generator_cpu_percent: f64,
-    /// The busiest generator thread, in percent of its time.
+    /// The busiest generator thread, in percent of its time; spinning is not busy.
     pub generator_thread_busy_max_percent: f64,
+    /// CPU that the generator's threads spun, one core = 100.
+    #[serde(default)]
+    pub generator_spin_percent: f64,
+    /// How often a generator thread rested, to serve messages in a batch.
+    #[serde(default)]
+    pub generator_rests: u64,
     /// Resource use of the watched hosts.
     #[serde(default)]
     pub hosts: Vec<HostUse>,

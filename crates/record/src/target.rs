@@ -54,6 +54,59 @@ pub struct Placement {
     pub generator_cores: Vec<usize>,
     /// Generator threads.
     pub generator_threads: usize,
-    /// `sleep`, `spin` or `batch`.
-    pub timing: String,
+    /// How generator threads wait, as asked for.
+    pub timing: Timing,
+    /// What each generator thread may spin, in percent of its core; 100 where it never sleeps,
+    /// absent where it never spins.
+    #[serde(default)]
+    pub spin_budget_percent: Option<u8>,
+    /// With [`Timing::Auto`], why the threads sleep and never spin.
+    #[serde(default)]
+    pub no_own_core: Option<NoOwnCore>,
+}
+
+/// How generator threads wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Timing {
+    /// They spin within a budget where each has a core of its own, else they sleep.
+    #[default]
+    Auto,
+    /// They sleep.
+    Sleep,
+    /// They never sleep.
+    Spin,
+    /// They serve together what comes within half a millisecond.
+    Batch,
+}
+
+impl Timing {
+    /// Its name in scenarios and on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Sleep => "sleep",
+            Self::Spin => "spin",
+            Self::Batch => "batch",
+        }
+    }
+}
+
+/// Why generator threads have no cores of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoOwnCore {
+    /// They are not pinned to cores.
+    NotPinned,
+    /// There are more threads than cores for them.
+    FewerCoresThanThreads,
+    /// The cores of a broker on the same machine are not known.
+    BrokerUnknown,
+    /// A broker may use one of the cores.
+    SharedWithBroker,
+    /// A broker may use a hardware thread of the same physical core.
+    SharedHardware,
+    /// The control group limits CPU time to less than these cores and those of the brokers.
+    CpuQuota,
 }

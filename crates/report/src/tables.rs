@@ -171,5 +171,8 @@ fn generator(lang: Lang, step: &Step) -> Table {
     if let Some(others) = step.other_cpu_percent {
         rows.insert(2, row(lang.other_programs_cpu(), percent(others)));
     }
+    if step.generator_spin_percent > 0.0 {
+        rows.insert(2, row(lang.spinning_is_no_work(), percent(step.generator_spin_percent)));
+    }
     Table { title: lang.generator(), rows }
 }

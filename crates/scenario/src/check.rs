@@ -264,10 +264,11 @@ impl Checker<'_> {
             self.whole(threads, what, 1, 1024).map(|threads| threads as u16)
         });
         let timing = raw.timing.as_ref().map(|timing| match timing.get_ref().as_str() {
+            "auto" => Ok(Timing::Auto),
             "sleep" => Ok(Timing::Sleep),
             "spin" => Ok(Timing::Spin),
             "batch" => Ok(Timing::Batch),
-            _ => Err(self.choice(timing, "timing", "\"sleep\", \"spin\" or \"batch\"")),
+            _ => Err(self.choice(timing, "timing", "\"auto\", \"sleep\", \"spin\" or \"batch\"")),
         });
         Ok(LoadOptions {
             threads: threads.transpose()?,

@@ -160,8 +160,10 @@ pub struct LoadOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timing {
-    /// Sleep until the next message is due.
+    /// As `sleep`, and spin within a budget where every thread has a core of its own.
     #[default]
+    Auto,
+    /// Sleep until the next message is due.
     Sleep,
     /// Never sleep; takes a core per thread.
     Spin,

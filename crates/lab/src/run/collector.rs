@@ -19,8 +19,9 @@ use crate::findings::{self, Evidence};
 use crate::probe::{Samples, Usage};
 use crate::verdict;
 use tacho_record::{
-    ActionRecord, Cause, Check, Finding, Headline, MonitorRecord, PhaseRecord, Remark, ResourceRow,
-    Restart, RunKind, RunRecord, SCHEMA_VERSION, SeriesRow, Step, StepCurves, Verdict, curve,
+    ActionRecord, Cause, Check, Finding, Headline, MonitorRecord, PhaseRecord, Placement, Remark,
+    ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, SeriesRow, Step, StepCurves, Timing,
+    Verdict, curve,
 };
 use tacho_scenario::HeadlineKind;
 
@@ -489,6 +490,11 @@ fn remarks(facts: &RunFacts, steps: &[Step]) -> Vec<Remark> {
     if facts.placement.one_machine {
         remarks.push(Remark::OneMachine);
     }
+    remarks.push(generator_remark(&facts.placement));
+    let rested = steps.iter().any(|step| step.generator_rests > 0);
+    if rested && facts.placement.timing != Timing::Batch {
+        remarks.push(Remark::GeneratorRested);
+    }
     if facts.closed {
         remarks.push(Remark::ClosedModel);
     }
@@ -501,4 +507,15 @@ fn remarks(facts: &RunFacts, steps: &[Step]) -> Vec<Remark> {
         remarks.push(Remark::BrokerNotObserved);
     }
     remarks
+}
+
+/// How the generator's threads waited.
+fn generator_remark(placement: &Placement) -> Remark {
+    let threads = placement.generator_threads as u64;
+    match (placement.timing, placement.spin_budget_percent) {
+        (Timing::Batch, _) => Remark::GeneratorBatched,
+        (Timing::Spin, _) => Remark::GeneratorNeverSlept { threads },
+        (Timing::Auto, Some(budget_percent)) => Remark::GeneratorSpun { threads, budget_percent },
+        (Timing::Auto | Timing::Sleep, _) => Remark::GeneratorSlept { why: placement.no_own_core },
+    }
 }

@@ -104,6 +104,7 @@ mod tests {
             targets: vec![std::net::SocketAddr::from(([127, 0, 0, 1], 1883)).into()],
             threads: 1,
             cpus: vec![],
+            own_cores: false,
             run_id: 1,
         };
         let plan = plan(&scenario, &options).expect("a plan");

@@ -153,6 +153,7 @@ pub fn run(
             targets: config.targets.iter().flat_map(|target| target.addresses.clone()).collect(),
             threads: config.placement.generator_threads,
             cpus: config.placement.generator_cores.clone(),
+            own_cores: config.placement.spin_budget_percent.is_some(),
             run_id: (config.started.subsecond_ns() / 1000) ^ std::process::id(),
         },
     )?;

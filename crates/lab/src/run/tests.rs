@@ -17,7 +17,7 @@ use super::names::Names;
 use super::planned_actions::PlannedActions;
 use crate::probe::Samples;
 use tacho_record::{
-    Cause, LostRange, Placement, Remark, RunRecord, TargetKind, TargetRecord, Verdict,
+    Cause, LostRange, NoOwnCore, Placement, Remark, RunRecord, TargetKind, TargetRecord, Verdict,
 };
 use tacho_report::{Lang, ReportData, html, summary_text};
 use tacho_scenario::threshold::{Threshold, Thresholds};
@@ -47,7 +47,9 @@ fn facts() -> RunFacts {
             broker_cores: vec![0],
             generator_cores: vec![1],
             generator_threads: 1,
-            timing: "sleep".to_owned(),
+            timing: tacho_record::Timing::Auto,
+            spin_budget_percent: Some(95),
+            no_own_core: None,
         },
         vars: BTreeMap::new(),
         seed: 1,
@@ -119,7 +121,8 @@ fn interval(second: u64, latency_us: u64, received: u64) -> Event {
             cpu: Some(1),
             wall_ns: SECOND_NS,
             cpu_ns: SECOND_NS / 5,
-            idle_spin_ns: 0,
+            spin_ns: 0,
+            rests: 0,
         }],
         actions: Vec::new(),
     }))
@@ -176,7 +179,8 @@ fn totals() -> Totals {
             cpu: Some(1),
             wall_ns: SECONDS * SECOND_NS,
             cpu_ns: SECONDS * SECOND_NS / 5,
-            idle_spin_ns: 0,
+            spin_ns: 0,
+            rests: 0,
         }],
     }
 }
@@ -441,7 +445,7 @@ fn a_generator_at_its_limit_makes_the_run_invalid() {
 
     let mut spinning = totals();
     spinning.threads[0].cpu_ns = spinning.threads[0].wall_ns;
-    spinning.threads[0].idle_spin_ns = spinning.threads[0].wall_ns * 9 / 10;
+    spinning.threads[0].spin_ns = spinning.threads[0].wall_ns * 9 / 10;
     assert_eq!(verdict_of(spinning).0, Verdict::Ok);
 }
 
@@ -524,4 +528,36 @@ fn a_run_without_a_window_is_aborted() {
     assert!(page.contains("aborted") && summary_text(&record).contains("verdict: aborted"));
     let (record, _) = play(facts(), |_| 400, |_| RATE, None, vec![], Some("no broker"));
     assert_eq!(record.reasons, ["no broker"]);
+}
+
+#[test]
+fn spinning_and_resting_are_figures_and_notes() {
+    let mut spinning = totals();
+    let wall_ns = spinning.threads[0].wall_ns;
+    spinning.threads[0].cpu_ns = wall_ns;
+    spinning.threads[0].spin_ns = wall_ns * 69 / 100;
+    let placement = Placement {
+        timing: tacho_record::Timing::Spin,
+        spin_budget_percent: Some(100),
+        ..facts().placement
+    };
+    let spin = RunFacts { placement, ..facts() };
+    let (record, text) = play(spin, |_| 400, |_| RATE, Some(spinning.clone()), vec![], None);
+    let step = &record.steps[0];
+    assert_eq!((step.generator_cpu_percent, step.generator_spin_percent), (31.0, 69.0));
+    assert!(record.remarks.contains(&Remark::GeneratorNeverSlept { threads: 1 }));
+    assert!(text.contains("never slept") && text.contains("spinning, which is no work"), "{text}");
+    assert!(!record.remarks.contains(&Remark::GeneratorRested));
+
+    spinning.threads[0].rests = 1;
+    let (record, _) = play(facts(), |_| 400, |_| RATE, Some(spinning), vec![], None);
+    let spun = Remark::GeneratorSpun { threads: 1, budget_percent: 95 };
+    assert!(record.remarks.contains(&spun) && record.remarks.contains(&Remark::GeneratorRested));
+
+    let why = Some(NoOwnCore::NotPinned);
+    let placement = Placement { spin_budget_percent: None, no_own_core: why, ..facts().placement };
+    let shared = RunFacts { placement, ..facts() };
+    let (record, _) = play(shared, |_| 400, |_| RATE, Some(totals()), vec![], None);
+    assert!(record.remarks.contains(&Remark::GeneratorSlept { why }));
+    assert_eq!(record.steps[0].generator_spin_percent, 0.0);
 }

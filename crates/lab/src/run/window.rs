@@ -4,7 +4,7 @@ use tacho_load::{Counters, Totals};
 use tacho_monitor::CpuSource;
 
 use super::facts::RunFacts;
-use super::numbers::{busy_percent, round};
+use super::numbers::{busy_percent, round, spin_percent};
 use super::parts;
 use crate::probe::Usage;
 use tacho_record::{DeclaredLost, LatencyStats, LostRange, Step, Verdict, ViolationCounts};
@@ -123,6 +123,8 @@ fn resources(totals: &Totals, usage: &Usage) -> Step {
         host_memory_percent: percent(usage.host_memory_percent),
         generator_cpu_percent: busy_percent(&totals.threads).0,
         generator_thread_busy_max_percent: busy_percent(&totals.threads).1,
+        generator_rests: totals.threads.iter().map(|thread| thread.rests).sum(),
+        generator_spin_percent: spin_percent(&totals.threads),
         ..Step::default()
     }
 }

@@ -332,7 +332,8 @@ impl WindowSum {
                 usage.cpu = interval.usage.cpu;
                 usage.wall_ns += interval.usage.wall_ns;
                 usage.cpu_ns += interval.usage.cpu_ns;
-                usage.idle_spin_ns += interval.usage.idle_spin_ns;
+                usage.spin_ns += interval.usage.spin_ns;
+                usage.rests += interval.usage.rests;
             }
             PhaseKind::Resume | PhaseKind::Drain => {
                 self.sample.add_latencies(&interval.sample);

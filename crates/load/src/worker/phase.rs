@@ -99,23 +99,25 @@ impl PhaseState {
 struct UsageMeter {
     wall_ns: u64,
     cpu_ns: u64,
-    idle_spin_ns: u64,
-    last_turn_ns: u64,
-    last_activity: u64,
+    spin_ns: u64,
+    rests: u64,
 }
 
 impl UsageMeter {
-    /// Usage since the last call.
-    fn read(&mut self, cpu: Option<usize>) -> ThreadUsage {
+    /// Usage since the last call; `spin_ns` and `rests` are the time spent spinning and the rests
+    /// taken so far.
+    fn read(&mut self, cpu: Option<usize>, spin_ns: u64, rests: u64) -> ThreadUsage {
         let wall_ns = clock::now_ns();
         let cpu_ns = thread_cpu_ns();
         let usage = ThreadUsage {
             cpu,
             wall_ns: wall_ns - self.wall_ns,
             cpu_ns: cpu_ns - self.cpu_ns,
-            idle_spin_ns: std::mem::take(&mut self.idle_spin_ns),
+            spin_ns: spin_ns - self.spin_ns,
+            rests: rests - self.rests,
         };
         (self.wall_ns, self.cpu_ns) = (wall_ns, cpu_ns);
+        (self.spin_ns, self.rests) = (spin_ns, rests);
         usage
     }
 }
@@ -267,6 +269,7 @@ impl Worker {
         let cpus = &self.context.plan.cpus;
         let cpu = (!cpus.is_empty()).then(|| cpus[self.thread % cpus.len()]);
         let (bytes_in, bytes_out) = self.phase.bytes;
+        let (spin_ns, rests) = (self.spin.total_ns(), self.traffic.rests_taken());
         let mut sample = self.recorder.rotate();
         (sample.bytes_in, sample.bytes_out) = (self.bytes.0 - bytes_in, self.bytes.1 - bytes_out);
         self.phase.bytes = self.bytes;
@@ -280,7 +283,7 @@ impl Worker {
             start_ns,
             len_ns: at_ns - start_ns,
             sample,
-            usage: self.phase.usage.read(cpu),
+            usage: self.phase.usage.read(cpu, spin_ns, rests),
             actions: self.actions.take_changes(),
         };
         self.report(ReportBody::Interval(Box::new(interval)));
@@ -434,19 +437,5 @@ impl Worker {
             subscribed: self.totals.subscribed,
         })));
         net.stop();
-    }
-
-    /// With spin timing, a turn without reads and writes counts as idle.
-    pub(super) fn note_idle(&mut self, net: &Net<Self>, now_ns: u64) {
-        if !self.spin() {
-            return;
-        }
-        let counters = net.counters();
-        let activity = counters.reads + counters.writes;
-        let meter = &mut self.phase.usage;
-        if activity == meter.last_activity {
-            meter.idle_spin_ns += now_ns.saturating_sub(meter.last_turn_ns);
-        }
-        (meter.last_activity, meter.last_turn_ns) = (activity, now_ns);
     }
 }

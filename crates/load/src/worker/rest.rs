@@ -10,7 +10,9 @@
 //!
 //! Without receivers, only acknowledgements are delayed: then a thread rests above a given rate,
 //! and longer if its core stays saturated. With spin timing and in closed mode, where every pause
-//! would cost throughput, it never rests; with batch timing it always does, ten times as long.
+//! would cost throughput, it never rests; with batch timing it always does, ten times as long. A
+//! thread that spins within a budget has nothing to save before its work fills its core: then it
+//! rests with and without receivers. Spinning is no work.
 
 use tacho_net::Next;
 
@@ -39,11 +41,19 @@ const BUSY_PERCENT: u64 = 75;
 const STAY_PERCENT: u64 = 70;
 /// How often the decision is made.
 const LOOK_NS: u64 = 20_000_000;
+/// The same of a thread that spins within a budget: a rest distorts what it sends on time
+/// otherwise, so a short disturbance must not begin one.
+const LOOK_SPINNING_NS: u64 = 500_000_000;
 
 /// The packet rate and CPU usage of a thread, and whether it rests.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     allowed: bool,
+    look_ns: u64,
+    /// Turns that ended with a rest.
+    rests_taken: u64,
+    /// The packet rate decides.
+    by_rate: bool,
     only_publishes: bool,
     /// Length of a turn with its rest.
     turn_ns: u64,
@@ -52,7 +62,7 @@ pub(super) struct Traffic {
     /// Packets since `since_ns`.
     pub(super) packets: u64,
     since_ns: u64,
-    /// CPU time of the thread until then.
+    /// CPU time that the thread worked until then.
     cpu_ns: u64,
     /// While the thread rests: the packets per second below which it stops.
     rests_above_per_s: Option<u64>,
@@ -67,6 +77,11 @@ impl Traffic {
         let batches = plan.timing == Timing::Batch;
         Self {
             allowed,
+            look_ns: match plan.timing {
+                Timing::SleepAndSpin => LOOK_SPINNING_NS,
+                _ => LOOK_NS,
+            },
+            by_rate: plan.routes.is_empty() && plan.timing == Timing::Sleep,
             only_publishes: plan.routes.is_empty(),
             turn_ns: if batches { BATCH_NS } else { TURN_NS },
             batches,
@@ -74,10 +89,10 @@ impl Traffic {
         }
     }
 
-    /// Decides again once `LOOK_NS` have passed.
+    /// Decides again once `look_ns` have passed.
     #[inline]
     fn look(&mut self, now_ns: u64, cpu_ns: impl FnOnce() -> u64) {
-        if !self.batches && now_ns.saturating_sub(self.since_ns) >= LOOK_NS {
+        if !self.batches && now_ns.saturating_sub(self.since_ns) >= self.look_ns {
             self.decide(now_ns, cpu_ns());
         }
     }
@@ -97,12 +112,15 @@ impl Traffic {
         };
         (self.packets, self.since_ns, self.cpu_ns) = (0, now_ns, cpu_ns);
         self.rests_above_per_s = match self.rests_above_per_s {
-            _ if self.only_publishes => {
-                (per_s > DENSE_PUBLISHING_PER_S).then_some(DENSE_PUBLISHING_PER_S)
-            }
+            _ if self.by_rate => (per_s > DENSE_PUBLISHING_PER_S).then_some(DENSE_PUBLISHING_PER_S),
             Some(floor) => (per_s >= floor).then_some(floor),
             None => (is_busy && per_s >= DENSE_PER_S).then_some(per_s * STAY_PERCENT / 100),
         };
+    }
+
+    /// Turns that ended with a rest so far.
+    pub(super) const fn rests_taken(&self) -> u64 {
+        self.rests_taken
     }
 
     const fn rests(&self) -> bool {
@@ -116,13 +134,15 @@ impl Worker {
         if !self.traffic.allowed {
             return next;
         }
-        self.traffic.look(now_ns, phase::thread_cpu_ns);
+        let spin_ns = self.spin.total_ns();
+        self.traffic.look(now_ns, || phase::thread_cpu_ns().saturating_sub(spin_ns));
         let at_ns = match next {
             Next::At(at_ns) => at_ns,
             Next::Sleep => u64::MAX,
             Next::Again | Next::Rest { .. } => return next,
         };
         if self.traffic.rests() && self.phase.is_loading(now_ns) {
+            self.traffic.rests_taken += 1;
             Next::Rest { until_ns: now_ns + self.traffic.turn_ns, at_ns }
         } else {
             next
@@ -139,11 +159,12 @@ mod tests {
 
     /// Simulates one decision interval with this many packets and this CPU usage.
     fn after(traffic: &mut Traffic, packets: u64, busy_percent: u64) -> bool {
-        let (now_ns, cpu_ns) = (traffic.since_ns + LOOK_NS, traffic.cpu_ns);
+        let look_ns = traffic.look_ns;
+        let (now_ns, cpu_ns) = (traffic.since_ns + look_ns, traffic.cpu_ns);
         traffic.packets = packets;
         traffic.look(now_ns - 1, || panic!("decided too early"));
         assert_eq!(traffic.packets, packets);
-        traffic.look(now_ns, || cpu_ns + LOOK_NS * busy_percent / 100);
+        traffic.look(now_ns, || cpu_ns + look_ns * busy_percent / 100);
         assert_eq!((traffic.packets, traffic.since_ns), (0, now_ns));
         traffic.rests()
     }
@@ -193,6 +214,16 @@ mod tests {
         for (packets, rests) in [(least, false), (least + 1, true), (least, false)] {
             assert_eq!(after(&mut traffic, packets, 1), rests, "{packets} packets");
         }
+    }
+
+    #[test]
+    fn a_thread_that_spins_within_a_budget_rests_when_its_work_fills_its_core() {
+        let plan = Plan { timing: Timing::SleepAndSpin, ..Plan::default() };
+        let mut traffic = Traffic::new(&plan);
+        assert!(!after(&mut traffic, 100_000, BUSY_PERCENT - 1));
+        let least = DENSE_PER_S * LOOK_SPINNING_NS / 1_000_000_000;
+        assert!(!after(&mut traffic, least - 1, 100), "too few packets per turn");
+        assert!(after(&mut traffic, least, BUSY_PERCENT));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::run::RunRecord;
 use crate::step::Step;
 
 /// Columns before those of the latencies and variables.
-const FIRST: [&str; 35] = [
+const FIRST: [&str; 36] = [
     "step",
     "label",
     "series",
@@ -44,6 +44,7 @@ const FIRST: [&str; 35] = [
     "acknowledged_lost",
     "sessions_lost",
     "kills",
+    "generator_spin_percent",
 ];
 
 /// Latencies with a column for each statistic.
@@ -131,6 +132,7 @@ fn first(index: usize, step: &Step, record: &RunRecord) -> [String; FIRST.len()]
         step.acknowledged_lost.to_string(),
         step.sessions_lost.to_string(),
         step.kills.to_string(),
+        step.generator_spin_percent.to_string(),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Notes of a run: conditions that limit comparisons of its figures.
 
-use tacho_record::{Property, Remark};
+use tacho_record::{NoOwnCore, Property, Remark};
 
 use super::{Lang, statements};
 
@@ -30,6 +30,24 @@ statements! {
     Remark::Interrupted { count, first } => []
         "Clients lost a connection, or failed to connect, and retried {count} times; the first: {first}.",
         "客户端断开或未能建立连接后重试共 {count} 次，第一次：{first}。";
+    Remark::GeneratorNeverSlept { threads } => []
+        "The generator's threads ({threads}) never slept (--timing spin): each kept a core fully busy, in part by spinning, which does not count as the generator's work.",
+        "{threads} 个负载生成器线程从不睡眠（--timing spin）：每个线程都占满一个核，其中一部分是自旋等待，不计为负载生成器的工作。";
+    Remark::GeneratorSpun { threads, budget_percent } => []
+        "The generator's threads ({threads}) spun while they waited, each for at most {budget_percent} % of a core of its own. Spinning keeps sends on time and spares the broker the cost of waking the generator; it does not count as the generator's work.",
+        "{threads} 个负载生成器线程在等待时自旋，每个线程最多占用自有核的 {budget_percent} %。自旋使消息准时发出，并免去 Broker 唤醒负载生成器的开销；它不计为负载生成器的工作。";
+    Remark::GeneratorSlept { why: None } => []
+        "The generator's threads slept between messages (--timing sleep): latencies include their wake-ups, and on one machine the broker's CPU does too.",
+        "负载生成器线程在消息之间睡眠（--timing sleep）：延迟包含其唤醒时间；单机运行时，Broker 的 CPU 也包含唤醒开销。";
+    Remark::GeneratorSlept { why: Some(why) } => [why = lang.no_own_core(*why);]
+        "The generator's threads slept between messages, since {why}: latencies include their wake-ups, and on one machine the broker's CPU does too.",
+        "负载生成器线程在消息之间睡眠，因为{why}：延迟包含其唤醒时间；单机运行时，Broker 的 CPU 也包含唤醒开销。";
+    Remark::GeneratorBatched => []
+        "The generator's threads served messages in batches (--timing batch): latencies include up to half a millisecond of waiting for the next batch.",
+        "负载生成器线程按批处理消息（--timing batch）：延迟包含最多半毫秒的批次等待时间。";
+    Remark::GeneratorRested => []
+        "The work of a generator thread took so much of its core that it served messages in batches of 50 us and more, which adds to latencies: more cores (--threads, --generator-cores) or less load avoid that.",
+        "某个负载生成器线程的工作占用其核过多，因此按 50 微秒或更长的批次处理消息，延迟随之增加；增加核（--threads、--generator-cores）或降低负载可以避免。";
     Remark::RepeatsDoNotCount { out, of, side, cause: None } => []
         "{out} of {of} repeats of {side} do not count", "{side} 的 {of} 次重复中有 {out} 次不计入结果";
     Remark::RepeatsDoNotCount { out, of, side, cause: Some(cause) } => [cause = lang.cause(cause);]
@@ -61,6 +79,40 @@ statements! {
 }
 
 impl Lang {
+    /// Why generator threads have no cores of their own, and what to do about it.
+    fn no_own_core(self, why: NoOwnCore) -> &'static str {
+        let (english, chinese) = match why {
+            NoOwnCore::NotPinned => (
+                "they are not pinned to cores (--generator-cores)",
+                "它们未绑定到核（--generator-cores）",
+            ),
+            NoOwnCore::FewerCoresThanThreads => (
+                "there are more of them than generator cores (--threads, --generator-cores)",
+                "线程数多于负载生成器的核数（--threads、--generator-cores）",
+            ),
+            NoOwnCore::BrokerUnknown => (
+                "the cores of a broker on this machine are not known (--broker-pid)",
+                "本机上某个 Broker 所用的核未知（--broker-pid）",
+            ),
+            NoOwnCore::SharedWithBroker => (
+                "a broker may run on their cores (--generator-cores, --broker-cores)",
+                "某个 Broker 可能运行在它们的核上（--generator-cores、--broker-cores）",
+            ),
+            NoOwnCore::SharedHardware => (
+                "a broker may run on the other hardware thread of their cores (--generator-cores)",
+                "某个 Broker 可能运行在同一物理核的另一个硬件线程上（--generator-cores）",
+            ),
+            NoOwnCore::CpuQuota => (
+                "the control group limits CPU time to less than the cores in use",
+                "控制组限制的 CPU 时间少于所用的核",
+            ),
+        };
+        match self {
+            Self::En => english,
+            Self::Zh => chinese,
+        }
+    }
+
     /// Figures by their names, one after the other.
     fn figures_listed(self, names: &[String]) -> String {
         let names: Vec<String> = names.iter().map(|name| self.figure_named(name)).collect();

@@ -36,6 +36,7 @@ catalogue! {
     host_cpu_1_idle: "host CPU (1 - idle)", "主机 CPU（1 - 空闲）";
     host_memory: "host memory", "主机内存";
     busiest_thread: "busiest thread", "最忙的线程";
+    spinning_is_no_work: "spinning, which is no work", "自旋等待（不计为工作）";
     send_delay_p99: "send delay p99", "发送延迟 p99";
     sent_late: "sent more than 1 ms late", "迟发超过 1 毫秒";
     was_the_bottleneck: "was the bottleneck", "是否为瓶颈";

@@ -15,7 +15,7 @@ use tacho_record::{
     Observation, PartBy, PartRow, PhaseKind, PhaseRecord, Placement, Position, Purpose,
     Recommendation, Remark, ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, SearchEnd,
     Series, SeriesRow, Severity, SharedFairness, Skipped, Step, StepTarget, TargetRecord,
-    ThresholdResult, Trial, TrialOutcome, Verdict, WhoseCpu, curve,
+    ThresholdResult, Timing, Trial, TrialOutcome, Verdict, WhoseCpu, curve,
 };
 use tacho_scenario::{Shortage, VarValue};
 
@@ -138,7 +138,9 @@ fn environment() -> Environment {
         broker_cores: vec![0],
         generator_cores: vec![1],
         generator_threads: 1,
-        timing: "sleep".to_owned(),
+        timing: Timing::Auto,
+        spin_budget_percent: Some(95),
+        no_own_core: None,
     };
     let mut environment = tacho_lab::environment::read(placement, "");
     let words = ["tacho", "run", "symmetric", "--var", "qos=1", "--broker-cmd", "broker -p {port}"];

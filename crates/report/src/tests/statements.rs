@@ -6,9 +6,9 @@ use std::fmt::Debug;
 use tacho_record::{
     ActionEffect, ActionKind, ActionRecord, Basis, Capacity, Cause, Check, Comparison,
     ComparisonSide, ConditionResult, Consequence, CoreRates, CutShort, Difference, Direction,
-    Estimator, FigureName, FigureRow, Headline, HeadlineName, HeadlineUnit, Judgement, Observation,
-    Obstacle, PhaseKind, PhaseName, Property, PropertyValue, Purpose, Recommendation, Remark,
-    SearchEnd, Verdict, WhoseCpu,
+    Estimator, FigureName, FigureRow, Headline, HeadlineName, HeadlineUnit, Judgement, NoOwnCore,
+    Observation, Obstacle, PhaseKind, PhaseName, Property, PropertyValue, Purpose, Recommendation,
+    Remark, SearchEnd, Verdict, WhoseCpu,
 };
 use tacho_scenario::published::{BIFROMQ, GUIDE};
 
@@ -129,6 +129,17 @@ fn remarks() -> Vec<Remark> {
         Remark::BrokerKilled,
         Remark::Eventful,
         Remark::Interrupted { count: 2, first: text() },
+        Remark::GeneratorNeverSlept { threads: 2 },
+        Remark::GeneratorSpun { threads: 2, budget_percent: 95 },
+        Remark::GeneratorSlept { why: None },
+        Remark::GeneratorSlept { why: Some(NoOwnCore::NotPinned) },
+        Remark::GeneratorSlept { why: Some(NoOwnCore::FewerCoresThanThreads) },
+        Remark::GeneratorSlept { why: Some(NoOwnCore::BrokerUnknown) },
+        Remark::GeneratorSlept { why: Some(NoOwnCore::SharedWithBroker) },
+        Remark::GeneratorSlept { why: Some(NoOwnCore::SharedHardware) },
+        Remark::GeneratorSlept { why: Some(NoOwnCore::CpuQuota) },
+        Remark::GeneratorBatched,
+        Remark::GeneratorRested,
         Remark::RepeatsDoNotCount { out: 1, of: 2, side: text(), cause: None },
         Remark::RepeatsDoNotCount { out: 1, of: 2, side: text(), cause: Some(Cause::RunStopped) },
         Remark::MadeUp { count: 2 },

@@ -169,8 +169,8 @@ const LOAD: &[Key] = &[
     key("threads", Whole(1, 1024), "Generator threads; one per generator core."),
     key(
         "timing",
-        Choice(&["sleep", "spin", "batch"]),
-        "How threads wait; spin takes whole cores, batch uses the least CPU and adds 0.5 ms.",
+        Choice(&["auto", "sleep", "spin", "batch"]),
+        "How threads wait; auto: they spin for up to 95 % of cores of their own, else sleep.",
     ),
 ];
 

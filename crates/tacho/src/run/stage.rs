@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tacho_console::{Live, LiveSettings, Outlook, Running, RunningFile, Stop};
 use tacho_lab::campaign::Performance;
 use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
+use tacho_lab::spinning::Spinning;
 use tacho_load::PhaseKind;
 use tacho_monitor::MonitorSpec;
 use tacho_record::{Placement, RunDirectory, RunKind, RunRecord, Timestamp};
@@ -345,17 +346,26 @@ impl Stage {
     }
 
     fn placement(&self, scenario: &Scenario) -> Placement {
-        let one_machine = self.brokers.iter().any(Broker::is_local);
+        let local = self.brokers.iter().filter(|broker| broker.is_local());
+        let pids: Vec<Option<u32>> = local.map(Broker::pid).collect();
+        let generator_cores = self.cores.generator().to_vec();
+        let one_machine = !pids.is_empty();
+        let threads = self.cores.generator_threads(scenario.load.threads, one_machine);
+        let timing = match scenario.load.timing {
+            Timing::Auto => tacho_record::Timing::Auto,
+            Timing::Sleep => tacho_record::Timing::Sleep,
+            Timing::Spin => tacho_record::Timing::Spin,
+            Timing::Batch => tacho_record::Timing::Batch,
+        };
+        let spinning = Spinning::new(timing, &generator_cores, threads, &pids);
         Placement {
             one_machine,
             broker_cores: self.cores.broker().to_vec(),
-            generator_cores: self.cores.generator().to_vec(),
-            generator_threads: self.cores.generator_threads(scenario.load.threads, one_machine),
-            timing: match scenario.load.timing {
-                Timing::Sleep => "sleep".to_owned(),
-                Timing::Spin => "spin".to_owned(),
-                Timing::Batch => "batch".to_owned(),
-            },
+            generator_cores,
+            generator_threads: threads,
+            timing,
+            spin_budget_percent: spinning.budget_percent,
+            no_own_core: spinning.no_own_core,
         }
     }
 }
