@@ -1,6 +1,8 @@
 //! Chores of the Tacho repository, run as `cargo xtask <chore>`.
 
 #[cfg(target_os = "linux")]
+mod agreement;
+#[cfg(target_os = "linux")]
 mod bench;
 mod conformance;
 mod crash;
@@ -53,6 +55,9 @@ enum Chore {
     /// Measure the echo floor: the kernel's share of the symmetric scenario
     #[cfg(target_os = "linux")]
     Floor(floor::Options),
+    /// Check that the load generator agrees with an independent client
+    #[cfg(target_os = "linux")]
+    Agreement(agreement::Options),
     /// Simulate whole shards of the broker, seed after seed, for minutes or hours
     Sim(sim::Options),
     /// Kill a broker with SIGKILL again and again, and look for what it has lost
@@ -77,6 +82,8 @@ fn main() -> ExitCode {
         Chore::Documents(options) => documents::run(&options),
         #[cfg(target_os = "linux")]
         Chore::Floor(options) => floor::run(&options),
+        #[cfg(target_os = "linux")]
+        Chore::Agreement(options) => agreement::run(&options),
         Chore::Sim(options) => sim::run(&options),
         Chore::Crash(options) => crash::run(&options),
         Chore::Peers => peers::install(),

@@ -7,7 +7,7 @@ mod abuse;
 mod case;
 mod disk;
 mod durable;
-mod figures;
+pub(crate) mod figures;
 pub(crate) mod machine;
 mod population;
 mod ratio;

@@ -3,10 +3,13 @@
 //!
 //! A server passes each frame that arrives on socket *i* on to socket *i* + 1000, with raw epoll
 //! and nothing else; a client offers frames on an absolute schedule. Neither shares code with the
-//! event loop of the broker, so that a mistake there cannot hide in its own yardstick.
+//! event loop of the broker, so that a mistake there cannot hide in its own yardstick. The pairs
+//! are such a client of MQTT: the yardstick of the load generator.
 
 mod client;
+mod pairs;
 mod process;
+mod publication;
 mod publish;
 mod server;
 
@@ -18,7 +21,8 @@ use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
 use crate::shell;
-pub(crate) use process::cpu_ns;
+pub(crate) use pairs::PairsFigures;
+pub(crate) use process::{cpu_ns, pin_self_to};
 
 /// A 128-byte payload in an MQTT frame would be slightly longer; the floor counts frames.
 pub(crate) const FRAME_BYTES: usize = 128;
@@ -44,6 +48,8 @@ enum Part {
     },
     /// Publishing alone, to a running broker
     Publish(publish::Options),
+    /// Publishers and subscribers in pairs, at a running broker, by a client that never sleeps
+    Pairs(pairs::Options),
 }
 
 /// The offered load.
@@ -88,6 +94,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     match &options.part {
         Some(Part::Server { sockets, cpu }) => server::run(*sockets, *cpu),
         Some(Part::Publish(options)) => publish::run(options),
+        Some(Part::Pairs(options)) => pairs::run(options),
         None => {
             if cfg!(debug_assertions) {
                 eprintln!("an unoptimised build: `cargo run --release -p xtask -- floor` counts");

@@ -9,9 +9,14 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Keeps this thread, and those that it starts, on one core.
 pub(crate) fn pin_self(cpu: usize) -> Result<()> {
+    pin_self_to(&[cpu])
+}
+
+/// The same with several cores.
+pub(crate) fn pin_self_to(cpus: &[usize]) -> Result<()> {
     let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(None, &set).with_context(|| format!("cannot run on core {cpu}"))
+    cpus.iter().for_each(|cpu| set.set(*cpu));
+    sched_setaffinity(None, &set).with_context(|| format!("cannot run on cores {cpus:?}"))
 }
 
 /// CPU time of all live threads of a process, in nanoseconds.

@@ -20,12 +20,12 @@ use serde::Serialize;
 
 use super::client::arm;
 use super::process::{cpu_ns, now_ns, pin_self, raise_descriptor_limit};
+use super::publication::Publication;
 use crate::mqtt;
 
 const TIMER: u64 = u64::MAX;
 const EVENTS_PER_WAIT: usize = 1024;
 const SECOND_NS: u64 = 1_000_000_000;
-const PAYLOAD_BYTES: usize = 128;
 /// PUBACK of MQTT 3.1.1.
 const ACK_BYTES: usize = 4;
 
@@ -78,10 +78,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
 
 struct Connection {
     stream: TcpStream,
-    packet: Vec<u8>,
-    /// Where the packet has its identifier; 0 at QoS 0.
-    id_at: usize,
-    id: u16,
+    publication: Publication,
 }
 
 struct Publisher {
@@ -236,24 +233,13 @@ impl Connection {
     fn connect(options: &Options, index: u32) -> Result<Self> {
         let stream = mqtt::connect(options.broker, &format!("floor-{index}"))?;
         stream.set_nonblocking(true)?;
-        let topic = format!("floor/{index}");
-        let mut body = Vec::new();
-        mqtt::push_text(&mut body, &topic);
-        body.resize(body.len() + if options.qos == 0 { 0 } else { 2 }, 0);
-        body.resize(body.len() + PAYLOAD_BYTES, 0x55);
-        let packet = mqtt::packet(0x30 | options.qos << 1, &body);
-        let id_at = if options.qos == 0 { 0 } else { packet.len() - PAYLOAD_BYTES - 2 };
-        Ok(Self { stream, packet, id_at, id: 0 })
+        Ok(Self { stream, publication: Publication::new(&format!("floor/{index}"), options.qos) })
     }
 
     fn publish(&mut self) -> Result<()> {
-        if self.id_at > 0 {
-            self.id = self.id.checked_add(1).unwrap_or(1);
-            let id = self.id.to_be_bytes();
-            self.packet[self.id_at..self.id_at + 2].copy_from_slice(&id);
-        }
-        let written = self.stream.write(&self.packet).context("the broker does not keep up")?;
-        if written < self.packet.len() {
+        let packet = self.publication.next();
+        let written = self.stream.write(packet).context("the broker does not keep up")?;
+        if written < packet.len() {
             bail!("the broker does not keep up: a packet was cut");
         }
         Ok(())

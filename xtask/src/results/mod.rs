@@ -49,8 +49,8 @@ pub(crate) struct Options {
     /// Seconds in which the clients connect, at least; 2,500 a second at most
     #[arg(long, default_value_t = 1)]
     ramp_up: u64,
-    /// How the generator waits for the next message: sleep or batch
-    #[arg(long, default_value = "sleep", value_parser = ["sleep", "batch"])]
+    /// How the generator waits for the next message: auto, sleep or batch
+    #[arg(long, default_value = "auto", value_parser = ["auto", "sleep", "batch"])]
     timing: String,
     /// How often a row is run when the machine disturbs it: again when all have been run
     #[arg(long, default_value_t = 3)]
