@@ -90,7 +90,7 @@ impl Shard {
         conn: ConnId,
         slot: SessionSlot,
     ) {
-        self.output_unblocked(slot);
+        self.sessions[slot].output_unblocked();
         if self.sessions[slot].pressure.take_owed_ping() {
             net.out(conn).extend_from_slice(&PINGRESP);
         }

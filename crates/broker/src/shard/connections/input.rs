@@ -151,7 +151,8 @@ impl Shard {
         } else if self.is_backlogged(net) {
             Some(HoldReason::Backlog)
         } else {
-            self.is_heavy(slot, used).then_some(HoldReason::Overload)
+            let pressure = &mut self.sessions[slot].pressure;
+            self.admission.is_heavy(pressure, used).then_some(HoldReason::Overload)
         }
     }
 

@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 use tacho_journal::{CommitSeq, Urgency};
 use tacho_session::BatchSeq;
 
+use super::Journaling;
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
 
@@ -186,12 +187,10 @@ impl Commits {
     }
 }
 
-impl Shard {
+impl Journaling {
     /// Sees to it that a session is served once `batch` is committed.
-    #[inline]
-    pub(in crate::shard) fn await_commit(&mut self, slot: SessionSlot, batch: BatchSeq) {
-        if let Some(journal) = &mut self.durability.journal {
-            let generation = self.sessions[slot].generation();
+    pub(super) fn await_commit(&mut self, slot: SessionSlot, generation: u32, batch: BatchSeq) {
+        if let Some(journal) = &mut self.journal {
             journal.commits.await_batch(batch, slot, generation);
         }
     }
@@ -200,7 +199,7 @@ impl Shard {
     /// idle.
     #[inline]
     pub(in crate::shard) fn ask_in_time(&mut self, net: &mut Net) {
-        if let Some(journal) = &mut self.durability.journal {
+        if let Some(journal) = &mut self.journal {
             match journal.commits.is_time(net.now_ns()) {
                 Some(true) => self.ask_for_commit(),
                 Some(false) => net.tell_idle(),
@@ -211,13 +210,15 @@ impl Shard {
 
     /// Asks for a commit if a session waits for it.
     pub(in crate::shard) fn ask_for_commit(&mut self) {
-        if let Some(journal) = &mut self.durability.journal
+        if let Some(journal) = &mut self.journal
             && journal.commits.asks()
         {
-            journal.journal.force();
+            journal.force();
         }
     }
+}
 
+impl Shard {
     /// Serves the sessions whose batch is committed.
     #[inline]
     pub(in crate::shard) fn serve_committed(&mut self, net: &mut Net) {
@@ -229,25 +230,24 @@ impl Shard {
     fn serve_waiting(&mut self, net: &mut Net) {
         loop {
             // What this turn appended is handed over before the waiting sessions are looked at.
-            self.hand_over(net);
+            self.durability.hand_over(net);
             let Some(journal) = &mut self.durability.journal else { return };
-            let complete = journal.journal.committed();
+            let complete = journal.committed();
             journal.commits.complete(complete);
             while let Some(journal) = &mut self.durability.journal
                 && let Some(waiting) = journal.commits.next_due()
             {
                 self.serve_one(net, waiting);
             }
-            self.hand_over(net);
+            self.durability.hand_over(net);
             let Some(journal) = &mut self.durability.journal else { return };
             self.stats.journal_waiting.set(journal.commits.waiting_len() as u64);
             if journal.commits.waiting_len() == 0 {
                 return;
             }
-            let Some(durable) = &self.shared.durable else { return };
-            durable.flags(self.id).waits.store(true, Ordering::SeqCst);
+            journal.durable().flags(self.id).waits.store(true, Ordering::SeqCst);
             // After the flag: either this sees the commit or the commit thread sees the flag.
-            if journal.journal.committed() == complete {
+            if journal.committed() == complete {
                 return;
             }
         }
