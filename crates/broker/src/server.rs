@@ -352,7 +352,7 @@ fn open_journal(
     };
     let opened = IdleJournal::open(directory.clone(), &shared.recovery_context(config), remote);
     let (journal, durable, parts) = opened.map_err(|source| unusable(directory, source))?;
-    shared.durable = Some(Arc::new(durable));
+    shared.durable = Some(durable);
     Ok((Some(journal), parts))
 }
 

@@ -19,7 +19,7 @@ use crate::config::{Config, ConfigError};
 use crate::durable::reader::Reader;
 use crate::durable::start::{ShardPart, journal_options};
 use crate::durable::threads::{RecoveredBroker, recover};
-use crate::durable::{JournalError, WallClock};
+use crate::durable::{Durable, JournalError, WallClock};
 use crate::mail::Mail;
 use crate::server::loop_limits;
 use crate::shard::{Shard, Shared};
@@ -132,7 +132,7 @@ impl Cluster {
             let reader = Reader::AtOnce(remote.clone());
             let RecoveredBroker { committer, durable, parts } =
                 recover(opened, &shared.recovery_context(config), clock, reader)?;
-            shared.durable = Some(Arc::new(durable));
+            shared.durable = Some(durable);
             Ok((Some(committer), parts))
         })
     }
@@ -183,7 +183,7 @@ impl Cluster {
 
     /// The journal, if there is one.
     pub fn journal(&self) -> Option<&Journal> {
-        self.shared.durable.as_ref().map(|durable| &durable.journal)
+        self.shared.durable.as_ref().map(|durable: &Durable| &durable.journal)
     }
 
     /// The simulated loops: time, turns, faults.

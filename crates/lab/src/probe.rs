@@ -3,9 +3,15 @@
 use std::collections::BTreeSet;
 
 use tacho_monitor::{
-    CpuSource, HostSample, HostSampler, ProcRoot, ProcessSample, ProcessTable, ProcessTreeSampler,
-    now_ns,
+    CpuSource, HostSample, HostSampler, ProcRoot, ProcessSample, ProcessSampler, ProcessTable,
+    ProcessTreeSampler, now_ns,
 };
+
+/// Is this the name of a generator thread? Those beside them, which steer the load and measure
+/// trips, have no core of their own and may wait for it.
+fn is_generator_thread(name: &str) -> bool {
+    name.strip_prefix("load-").is_some_and(|number| number.parse::<u16>().is_ok())
+}
 
 /// Samples what can be sampled; what cannot is absent.
 #[derive(Debug)]
@@ -14,6 +20,8 @@ pub(crate) struct Probe {
     broker: Option<ProcessTreeSampler>,
     /// Cores that the broker may use, when it is better known than from the process itself.
     broker_cores: Vec<usize>,
+    /// This process, where the generator has cores of its own.
+    generator: Option<ProcessSampler>,
     /// The last reading of all programs.
     programs: Option<ProcessTable>,
 }
@@ -27,6 +35,8 @@ pub(crate) struct Samples {
     pub(crate) host: Option<HostSample>,
     /// The broker process, when it is known.
     pub(crate) broker: Option<ProcessSample>,
+    /// This process, where the generator has cores of its own.
+    pub(crate) generator: Option<ProcessSample>,
     /// The broker's processes.
     pub(crate) broker_pids: BTreeSet<u32>,
     /// All programs, when the broker runs on this machine on known cores.
@@ -60,6 +70,8 @@ pub(crate) struct Usage {
     pub(crate) others_on_broker_cores_percent: Option<f64>,
     /// The program that used most of that.
     pub(crate) others_on_broker_cores_by: Option<String>,
+    /// The longest wait of a generator thread for its core, in percent.
+    pub(crate) generator_waiting_percent: Option<f64>,
     /// CPU time of all programs on the host in nanoseconds, interrupts left out.
     pub(crate) host_programs_ns: Option<u64>,
     /// 1 - idle of the host.
@@ -80,8 +92,16 @@ impl Probe {
             host: same_host.then(HostSampler::default),
             broker: broker_pid.map(ProcessTreeSampler::new),
             broker_cores,
+            generator: None,
             programs: None,
         }
+    }
+
+    /// Samples the generator as well: its threads have cores of their own, so that waiting for them
+    /// is a disturbance.
+    pub(crate) fn with_generator(mut self) -> Self {
+        self.generator = Some(ProcessSampler::new(std::process::id()));
+        self
     }
 
     /// From now on the broker is this process.
@@ -107,7 +127,8 @@ impl Probe {
             broker_cores.clone_from(&broker.cores_allowed);
         }
         let programs = self.programs.clone();
-        Samples { broker_pid, host, broker, broker_pids, programs, broker_cores }
+        let generator = self.generator.as_mut().and_then(|own| own.sample(now_ns()).ok());
+        Samples { broker_pid, host, broker, broker_pids, generator, programs, broker_cores }
     }
 }
 
@@ -142,6 +163,9 @@ impl Samples {
             }
         }
         self.others_since(earlier, &mut usage);
+        let own = self.generator.as_ref().zip(earlier.generator.as_ref());
+        usage.generator_waiting_percent =
+            own.and_then(|(now, before)| now.waited_percent_since(before, is_generator_thread));
         usage.host_memory_percent = self.host.as_ref().map(HostSample::memory_percent);
         usage
     }
@@ -159,5 +183,16 @@ impl Samples {
         let used = now.used_since(before, &self.broker_cores, &own);
         usage.others_on_broker_cores_percent = Some(used.cpu_ns as f64 * 100.0 / passed_ns as f64);
         usage.others_on_broker_cores_by = used.busiest.map(|(name, _)| name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_threads_with_a_core_of_their_own_wait_because_of_others() {
+        assert!(is_generator_thread("load-0") && is_generator_thread("load-12"));
+        assert!(!is_generator_thread("load-control") && !is_generator_thread("load-rtt"));
     }
 }

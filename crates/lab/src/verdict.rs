@@ -1,8 +1,8 @@
 //! What a run is worth: the checks behind the verdict.
 
 use tacho_record::{
-    ActionKind, ActionRecord, Cause, Check, Direction, Gate, SUSTAINED_PERCENT, SeriesRow, Step,
-    StepGroup, ThresholdResult, Verdict, ViolationCounts,
+    ActionKind, ActionRecord, Cause, Check, Direction, Disturbance, Gate, Handling,
+    SUSTAINED_PERCENT, SeriesRow, Step, StepGroup, ThresholdResult, Verdict, ViolationCounts,
 };
 use tacho_scenario::threshold::{Comparison, Thresholds};
 
@@ -11,13 +11,6 @@ pub const GENERATOR_BUSY_PERCENT: f64 = 80.0;
 
 /// 99th percentile of the send delay, in microseconds, from which on the generator is late.
 pub const SEND_DELAY_P99_US: f64 = 1000.0;
-
-/// Time stolen by the hypervisor, in percent, from which on figures are not the machine's own.
-pub const STEAL_PERCENT: f64 = 1.0;
-
-/// What other programs may use of the broker's cores, in percent of these: more, and the CPU that
-/// the broker was given is not the CPU that it was measured on.
-pub const OTHERS_ON_BROKER_CORES_PERCENT: f64 = 5.0;
 
 /// CPU of other programs, one core = 100, from which on a reader must know of them.
 pub const OTHERS_PERCENT: f64 = 20.0;
@@ -46,12 +39,6 @@ pub fn gates(step: &Step, closed: bool, broker_cores: usize) -> Vec<Gate> {
     if let (false, Some(p99)) = (closed, step.send_delay_us.p99) {
         gate(Check::SendDelay, p99 as f64, SEND_DELAY_P99_US);
     }
-    if let Some(steal) = step.host_steal_percent {
-        gate(Check::Steal, steal, STEAL_PERCENT);
-    }
-    if let Some(others) = step.others_on_broker_cores_percent {
-        gate(Check::OtherPrograms, others, OTHERS_ON_BROKER_CORES_PERCENT);
-    }
     gates
 }
 
@@ -76,11 +63,11 @@ pub fn judge_step(step: &Step, rows: &[&SeriesRow]) -> (Verdict, Vec<Cause>) {
     for gate in step.gates.iter().filter(|gate| !gate.passed) {
         let Some(check) = gate.name.known() else { continue };
         let (value, limit) = (gate.value, gate.limit);
-        let verdict = match check.is_disturbance() {
-            true => Verdict::Disturbed,
-            false => Verdict::GeneratorBound,
-        };
-        found.push((verdict, Cause::GeneratorCheck { check, value, limit }));
+        found.push((Verdict::GeneratorBound, Cause::GeneratorCheck { check, value, limit }));
+    }
+    let invalid = |found: &&Disturbance| found.handling == Handling::Invalid;
+    if let Some(disturbance) = step.disturbance.as_ref().filter(invalid) {
+        found.push((Verdict::Disturbed, Cause::Disturbed { disturbance: disturbance.clone() }));
     }
     // A broker that is killed carries nothing for a while, and clients that an action concerns
     // neither send nor receive all.

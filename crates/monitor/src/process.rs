@@ -48,6 +48,8 @@ pub struct ThreadSample {
     pub name: String,
     /// CPU time of this thread since it started, in nanoseconds.
     pub cpu_ns: u64,
+    /// Time that it was ready to run and waited for a core, in nanoseconds.
+    pub waited_ns: u64,
 }
 
 /// The state of a process at one time.
@@ -170,9 +172,9 @@ impl ProcessSampler {
             };
             let directory = entry.path();
             let Ok(name) = std::fs::read_to_string(directory.join("comm")) else { continue };
-            let cpu_ns = Schedstat::from_file(directory.join("schedstat"))
-                .map_or(0, |schedstat| schedstat.sum_exec_runtime);
-            threads.push(ThreadSample { tid, name: name.trim_end().to_owned(), cpu_ns });
+            let (cpu_ns, waited_ns) = Schedstat::from_file(directory.join("schedstat"))
+                .map_or((0, 0), |schedstat| (schedstat.sum_exec_runtime, schedstat.run_delay));
+            threads.push(ThreadSample { tid, name: name.trim_end().to_owned(), cpu_ns, waited_ns });
         }
         threads.sort_unstable_by_key(|thread| thread.tid);
         Ok(threads)
@@ -233,6 +235,23 @@ impl ProcessSample {
                 self.cpu_ns.saturating_sub(earlier.cpu_ns) as f64 * 100.0 / elapsed_ns as f64
             }
         }
+    }
+
+    /// The longest time that one of the threads that `is_meant` by their names waited for a core
+    /// between `earlier` and `self`, in percent; `None` without such threads or elapsed time.
+    pub fn waited_percent_since(
+        &self,
+        earlier: &Self,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Option<f64> {
+        let elapsed_ns = self.at_ns.checked_sub(earlier.at_ns).filter(|elapsed| *elapsed > 0)?;
+        let waited = |thread: &ThreadSample| {
+            let before = earlier.threads.iter().find(|before| before.tid == thread.tid)?;
+            Some(thread.waited_ns.saturating_sub(before.waited_ns))
+        };
+        let threads = self.threads.iter().filter(|thread| is_meant(&thread.name));
+        let longest_ns = threads.filter_map(waited).max()?;
+        Some(longest_ns as f64 * 100.0 / elapsed_ns as f64)
     }
 
     /// CPU of each thread present in both samples, one core = 100.

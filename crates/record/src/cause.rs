@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::Check;
 use crate::condition::{ConditionCause, Requirement};
 use crate::direction::Direction;
+use crate::disturbance::Disturbance;
 use crate::observation::Observation;
 use crate::obstacle::Obstacle;
 
@@ -32,6 +33,11 @@ pub enum Cause {
     AcknowledgedPending {
         /// How many.
         deliveries: u64,
+    },
+    /// The hypervisor or other programs disturbed the window.
+    Disturbed {
+        /// How.
+        disturbance: Disturbance,
     },
     /// A check of the generator failed.
     GeneratorCheck {

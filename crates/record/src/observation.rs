@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::direction::Direction;
+use crate::disturbance::Disturbance;
 use crate::verdict::Verdict;
 
 /// An observation with its figures.
@@ -149,12 +150,12 @@ pub enum Observation {
         /// How many.
         rows: u64,
     },
-    /// Other programs ran on the broker's cores.
-    OthersOnBrokerCores {
-        /// Percent of these cores.
-        percent: f64,
-        /// The program that used most; empty when unknown.
-        program: String,
+    /// The hypervisor or other programs disturbed the window.
+    Disturbed {
+        /// How, and what became of it.
+        disturbance: Disturbance,
+        /// The program that used most of the broker's cores.
+        program: Option<String>,
     },
     /// A row says nothing about the broker and was measured again.
     Repeated {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::disturbance::Disturbance;
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::{DeclaredLost, SharedFairness, StepTarget};
@@ -201,6 +202,9 @@ pub struct Step {
     pub hosts: Vec<HostUse>,
     /// The health checks of the generator.
     pub gates: Vec<Gate>,
+    /// What disturbed the window; absent where nothing did.
+    #[serde(default)]
+    pub disturbance: Option<Disturbance>,
 }
 
 /// The part of one group of clients in a window.

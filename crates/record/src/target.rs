@@ -110,3 +110,11 @@ pub enum NoOwnCore {
     /// The control group limits CPU time to less than these cores and those of the brokers.
     CpuQuota,
 }
+
+impl Placement {
+    /// Has the generator cores of its own, which the broker does not use?
+    pub fn is_divided(&self) -> bool {
+        !self.generator_cores.is_empty()
+            && !self.generator_cores.iter().any(|core| self.broker_cores.contains(core))
+    }
+}

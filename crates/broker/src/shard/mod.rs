@@ -97,7 +97,7 @@ impl Shard {
             delivery: FanOuts::new(shared.limits.deliveries_per_turn_max),
             groups: LocalGroups::new(Arc::clone(&stats)),
             retained: Retained::new(Arc::clone(&shared.retained_totals), Arc::clone(&stats)),
-            durability: Journaling::new(id, shared.durable.as_ref(), &stats),
+            durability: Journaling::new(shared.durable.as_ref(), &stats),
             admission: Admission::new(
                 Arc::clone(&shared.backlogged),
                 &shared.overload,
@@ -144,24 +144,24 @@ impl Handler for Shard {
     fn input(&mut self, net: &mut Net, conn: ConnId, data: &[u8]) -> usize {
         self.refresh_routes();
         let used = self.connection_input(net, conn, data);
-        self.durability.hand_over(net);
+        self.hand_over(net);
         used
     }
 
     fn connected(&mut self, net: &mut Net, conn: ConnId, result: io::Result<()>) {
         self.bridge_connected(net, conn, result);
-        self.durability.hand_over(net);
+        self.hand_over(net);
     }
 
     fn closed(&mut self, net: &mut Net, conn: ConnId, why: Closed) {
         self.connection_closed(net, conn, &why);
-        self.durability.hand_over(net);
+        self.hand_over(net);
     }
 
     fn drained(&mut self, net: &mut Net, conn: ConnId) {
         let session = match self.connections.get(conn) {
             Connection::Active { session, .. } => Some(session),
-            Connection::Bridge { link, .. } => self.bridges.session_of(link),
+            Connection::Bridge { link, .. } => self.session_of_link(link),
             _ => None,
         };
         if let Some(session) = session {
@@ -173,7 +173,7 @@ impl Handler for Shard {
 
     fn timer(&mut self, net: &mut Net, token: u64) {
         self.timer_fired(net, TimerToken::decode(token));
-        self.durability.hand_over(net);
+        self.hand_over(net);
     }
 
     fn mail(&mut self, net: &mut Net, from: usize, mail: Mail) {
@@ -197,12 +197,12 @@ impl Handler for Shard {
             Mail::ReplayBatch(batch) => self.replay_arrived(net, *batch),
             Mail::Authenticated(exchange, step) => self.authenticated(net, exchange, step),
             Mail::PublishSys(values) => self.publish_sys(net, &values),
-            Mail::Query(ask) => control::answer_query(&self.sessions, self.id, net, *ask),
+            Mail::Query(ask) => self.asked(net, *ask),
             Mail::Loaded(loaded) => self.loaded(net, *loaded),
             Mail::Recovered => self.all_recovered(net),
             Mail::Shutdown => self.shut_down(net),
         }
-        self.durability.hand_over(net);
+        self.hand_over(net);
     }
 
     fn turn(&mut self, net: &mut Net) -> Next {
@@ -213,14 +213,14 @@ impl Handler for Shard {
         self.watch_load(net);
         // After it is known what room there is now: nothing else may happen for a while.
         self.release_publishers(net);
-        self.durability.hand_over(net);
+        self.hand_over(net);
         if let Phase::Stopping { deadline_ns } = self.phase {
             return Self::finish_stopping(net, deadline_ns);
         }
         if owes_answers || self.delivery.unfinished() > 0 {
             return Next::Again;
         }
-        let next_ns = match (self.admission.next_look_ns(), self.durability.ask_again(net)) {
+        let next_ns = match (self.admission.next_look_ns(), self.ask_again(net)) {
             (Some(look_ns), Some(ask_ns)) => Some(look_ns.min(ask_ns)),
             (look_ns, ask_ns) => look_ns.or(ask_ns),
         };
@@ -228,11 +228,11 @@ impl Handler for Shard {
     }
 
     fn turn_ended(&mut self, net: &mut Net) {
-        control::note_turn(&self.stats, net);
-        self.durability.ask_in_time(net);
+        self.note_turn(net);
+        self.ask_in_time(net);
     }
 
     fn idle(&mut self, _net: &mut Net) {
-        self.durability.ask_for_commit();
+        self.ask_for_commit();
     }
 }

@@ -21,7 +21,7 @@ impl Shard {
         if self.is_stopping() {
             return Err(ReasonCode::SERVER_UNAVAILABLE);
         }
-        if let Some(reason) = self.admission.overloaded(&self.stats) {
+        if let Some(reason) = self.overloaded() {
             return Err(reason);
         }
         if connect.client_id.len() > self.limits().client_id_bytes_max {

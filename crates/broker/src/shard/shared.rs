@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     /// Number of shards with too many unfinished fan-outs; above 0 all publishers are held back.
     pub(crate) backlogged: Arc<Quota>,
     /// Present where there is a data directory.
-    pub(crate) durable: Option<Arc<Durable>>,
+    pub(crate) durable: Option<Durable>,
     pub(crate) bridges: Arc<Bridges>,
 }
 

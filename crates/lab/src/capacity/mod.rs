@@ -6,9 +6,9 @@
 //! highest pass several times at full length. The result is an interval. [`run_search`] performs
 //! the trials.
 
-mod evidence;
 mod hunt;
 mod judge;
+mod posterior;
 mod search;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use tacho_record::{Purpose, SearchEnd, TrialOutcome};
 
-use super::evidence::{Evidence, TAIL};
+use super::posterior::{Posterior, TAIL};
 
 /// How a search goes about.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,20 +45,20 @@ pub struct Search {
     /// All trials so far.
     history: Vec<(Try, TrialOutcome)>,
     /// What they say about the limit.
-    evidence: Evidence,
+    posterior: Posterior,
     /// The lowest value that the generator could not carry, time after time.
     generator: Option<f64>,
     /// Length of the next trial.
     length_s: f64,
     /// The last trial says nothing about the broker and is made again.
-    again: Option<Again>,
+    again: Option<RepeatedTrial>,
     /// Trials in which the machine was disturbed.
     disturbed: usize,
 }
 
 /// A trial that is made again.
 #[derive(Clone, Copy, Debug)]
-struct Again {
+struct RepeatedTrial {
     trial: Try,
     /// Times that the generator was its bottleneck.
     generator: u32,
@@ -116,7 +116,7 @@ impl Search {
     pub fn new(plan: SearchPlan) -> Self {
         Self {
             length_s: plan.trial_s.min(plan.hold_s),
-            evidence: Evidence::new(plan.precision),
+            posterior: Posterior::new(plan.precision),
             plan,
             history: Vec::new(),
             generator: None,
@@ -275,11 +275,11 @@ impl Search {
     /// A trial at a bound that is in doubt and was tried less than `times` times.
     fn doubtful(&self, low: f64, high: f64, times: u32) -> Option<Result<Try, SearchEnd>> {
         let may_try = |value| self.tally(value).trials() < times;
-        if self.evidence.below(low) > TAIL && may_try(low) {
+        if self.posterior.below(low) > TAIL && may_try(low) {
             return Some(self.full(low, Purpose::Confirm));
         }
         let is_brokers = self.generator.is_none_or(|generator| generator > high);
-        let is_in_doubt = is_brokers && self.evidence.above(high) > TAIL && may_try(high);
+        let is_in_doubt = is_brokers && self.posterior.above(high) > TAIL && may_try(high);
         is_in_doubt.then(|| self.full(high, Purpose::Verify))
     }
 
@@ -297,7 +297,7 @@ impl Search {
     }
 
     fn estimate(&self, probability: f64) -> f64 {
-        let value = self.evidence.quantile(probability).unwrap_or(self.plan.from);
+        let value = self.posterior.quantile(probability).unwrap_or(self.plan.from);
         self.below_generator(value)
     }
 
@@ -305,22 +305,23 @@ impl Search {
     pub fn answer(&mut self, trial: Try, outcome: TrialOutcome) {
         let full = trial.hold_s >= self.plan.hold_s;
         self.history.push((trial, outcome));
-        let made = self.again.take().unwrap_or(Again { trial, generator: 0, disturbed: 0 });
+        let made = self.again.take().unwrap_or(RepeatedTrial { trial, generator: 0, disturbed: 0 });
         match outcome {
             TrialOutcome::Pass | TrialOutcome::Fail => {
-                self.evidence.add(trial.value, full, outcome);
+                self.posterior.add(trial.value, full, outcome);
                 // What passes, the generator can carry.
                 let carried = |limit: &f64| outcome != TrialOutcome::Pass || *limit > trial.value;
                 self.generator = self.generator.filter(carried);
             }
             TrialOutcome::Disturbed => {
                 self.disturbed += 1;
-                self.again = Some(Again { disturbed: made.disturbed + 1, ..made });
+                self.again = Some(RepeatedTrial { disturbed: made.disturbed + 1, ..made });
                 return;
             }
             // Once may be the machine's mood; again and again is the generator's limit.
             TrialOutcome::GeneratorBound if made.generator + 1 < Self::GENERATOR_TIMES => {
-                self.again = Some(Again { generator: made.generator + 1, disturbed: 0, ..made });
+                self.again =
+                    Some(RepeatedTrial { generator: made.generator + 1, disturbed: 0, ..made });
                 return;
             }
             TrialOutcome::GeneratorBound => {
@@ -371,7 +372,7 @@ impl Search {
     /// The highest value that passed at full length and that the limit lies below with a
     /// probability of 2.5 % at most.
     fn surely_passes(&self) -> Option<f64> {
-        let sure = |value: &f64| self.evidence.below(*value) <= TAIL;
+        let sure = |value: &f64| self.posterior.below(*value) <= TAIL;
         let passed = |value: &f64| self.tally(*value).passes > 0;
         let tried = self.full_trials().map(|(trial, _)| trial.value);
         tried.filter(passed).filter(sure).reduce(f64::max)
@@ -380,7 +381,7 @@ impl Search {
     /// The lowest value that failed at full length and that the limit lies above with a
     /// probability of 2.5 % at most.
     fn surely_fails(&self) -> Option<f64> {
-        let sure = |value: &f64| self.evidence.above(*value) <= TAIL;
+        let sure = |value: &f64| self.posterior.above(*value) <= TAIL;
         let failed = |value: &f64| self.tally(*value).fails > 0;
         let tried = self.full_trials().map(|(trial, _)| trial.value);
         tried.filter(failed).filter(sure).reduce(f64::min)

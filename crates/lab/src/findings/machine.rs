@@ -1,7 +1,7 @@
 //! The machines that broker and generator run on.
 
 use super::{Evidence, Found};
-use crate::verdict::{OTHERS_ON_BROKER_CORES_PERCENT, OTHERS_PERCENT, STEAL_PERCENT};
+use crate::verdict::OTHERS_PERCENT;
 use tacho_record::{Observation, Severity};
 
 /// Gini coefficient from which on a shared subscription is not fair.
@@ -9,16 +9,12 @@ const UNFAIR_GINI: f64 = 0.2;
 /// Messages per member that are needed to judge fairness.
 const MESSAGES_PER_MEMBER: u64 = 50;
 
-/// A hypervisor gave the machine's time to others.
-pub(super) fn steal(evidence: &Evidence<'_>) -> Found {
-    let step = evidence.step;
-    let hosts = step.hosts.iter().filter_map(|host| host.get("cpu_steal_percent"));
-    let steal = hosts.map(|used| used.mean).chain(step.host_steal_percent).reduce(f64::max)?;
-    if steal < STEAL_PERCENT {
-        return None;
-    }
-    let observation = Observation::Steal { percent: steal };
-    Some(("steal", Severity::Warning, observation))
+/// The hypervisor or other programs disturbed the window.
+pub(super) fn disturbed(evidence: &Evidence<'_>) -> Found {
+    let disturbance = evidence.step.disturbance.clone()?;
+    let by_others = disturbance.others.seconds > 0;
+    let program = evidence.step.others_on_broker_cores_by.clone().filter(|_| by_others);
+    Some(("disturbed", Severity::Warning, Observation::Disturbed { disturbance, program }))
 }
 
 /// Programs that have nothing to do with the run.
@@ -26,17 +22,6 @@ pub(super) fn other_programs(evidence: &Evidence<'_>) -> Found {
     let others = evidence.step.other_cpu_percent.filter(|others| *others >= OTHERS_PERCENT)?;
     let observation = Observation::OtherPrograms { percent: others };
     Some(("other_programs", Severity::Warning, observation))
-}
-
-/// Other programs ran on the broker's cores.
-pub(super) fn others_on_broker_cores(evidence: &Evidence<'_>) -> Found {
-    let step = evidence.step;
-    let percent = step
-        .others_on_broker_cores_percent
-        .filter(|percent| *percent >= OTHERS_ON_BROKER_CORES_PERCENT)?;
-    let program = step.others_on_broker_cores_by.clone().unwrap_or_default();
-    let observation = Observation::OthersOnBrokerCores { percent, program };
-    Some(("broker_cores_shared", Severity::Warning, observation))
 }
 
 /// A shared subscription whose members were served very differently.

@@ -29,7 +29,7 @@ type Found = Option<(&'static str, Severity, Observation)>;
 
 /// All findings about the step at `position`.
 pub fn of_step(evidence: &Evidence<'_>, position: usize) -> Vec<Finding> {
-    let detectors: [fn(&Evidence<'_>) -> Found; 14] = [
+    let detectors: [fn(&Evidence<'_>) -> Found; 13] = [
         network::bound,
         network::drops,
         network::retransmits,
@@ -40,9 +40,8 @@ pub fn of_step(evidence: &Evidence<'_>, position: usize) -> Vec<Finding> {
         latency::first_interval,
         latency::connection_retries,
         latency::clock_error,
-        machine::steal,
+        machine::disturbed,
         machine::other_programs,
-        machine::others_on_broker_cores,
         machine::unfair_groups,
     ];
     detectors
@@ -75,7 +74,7 @@ pub const NETWORK_BOUND: &str = "network_bound";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacho_record::{HostUse, LatencyStats, MetricUse, SharedFairness};
+    use tacho_record::{Disturbance, HostUse, LatencyStats, MetricUse, SharedFairness};
 
     /// A step with nothing to say about it.
     fn quiet() -> Step {
@@ -252,14 +251,10 @@ mod tests {
 
     #[test]
     fn the_machine() {
-        let step = Step { host_steal_percent: Some(3.0), ..quiet() };
-        assert_eq!(codes(&step), ["steal"]);
-        assert_eq!(codes(&with_host(&[("cpu_steal_percent", None, 2.0)])), ["steal"]);
+        let step = Step { disturbance: Some(Disturbance::default()), ..quiet() };
+        assert_eq!(codes(&step), ["disturbed"]);
         let step = Step { other_cpu_percent: Some(50.0), ..quiet() };
         assert_eq!(codes(&step), ["other_programs"]);
-        let cores = |percent| Step { others_on_broker_cores_percent: Some(percent), ..quiet() };
-        assert!(codes(&cores(4.9)).is_empty());
-        assert_eq!(codes(&cores(5.0)), ["broker_cores_shared"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use tacho_load::{
 use super::commands::CommandDone;
 use super::connecting::Connecting;
 use super::course::Again;
+use super::disturbance::Disturbances;
 use super::facts::RunFacts;
 use super::headlines::{CalmSecond, Sources, headlines};
 use super::hosts::Hosts;
@@ -19,9 +20,9 @@ use crate::findings::{self, Evidence};
 use crate::probe::{Samples, Usage};
 use crate::verdict;
 use tacho_record::{
-    ActionRecord, Cause, Check, Finding, Headline, MonitorRecord, PhaseRecord, Placement, Remark,
-    ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, SeriesRow, Step, StepCurves, Timing,
-    Verdict, curve,
+    ActionRecord, Cause, Check, DisturbanceLimits, Finding, Headline, MonitorRecord, PhaseRecord,
+    Placement, Remark, ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, SeriesRow, Step,
+    StepCurves, Timing, Verdict, curve,
 };
 use tacho_scenario::HeadlineKind;
 
@@ -38,6 +39,7 @@ pub(super) struct Collector {
     last: Samples,
     /// Samples at the beginning of the current window.
     opened: Option<Samples>,
+    disturbances: Disturbances,
     /// Usage of each closed window by phase index.
     windows: BTreeMap<usize, Usage>,
     rows: Vec<PhaseRow>,
@@ -97,8 +99,18 @@ struct JudgedSteps {
 
 impl Collector {
     /// Begins a run at `started_ns` with the first samples.
-    pub(super) fn new(facts: RunFacts, started_ns: u64, first: Samples) -> Self {
+    pub(super) fn new(
+        facts: RunFacts,
+        started_ns: u64,
+        first: Samples,
+        limits: DisturbanceLimits,
+    ) -> Self {
+        let host_cores = first.host.as_ref().map_or(1, |host| host.cores.len());
+        let offered_in_per_s = facts.offered_in_per_s;
+        let fan_out = (!facts.closed && offered_in_per_s > 0.0)
+            .then(|| facts.offered_out_per_s / offered_in_per_s);
         Self {
+            disturbances: Disturbances::new(limits, fan_out, host_cores),
             facts,
             started_ns,
             phase: None,
@@ -133,6 +145,7 @@ impl Collector {
                 self.close_window(&samples);
                 self.phase_began(kind, at_ns);
                 if kind == PhaseKind::Measure {
+                    self.disturbances.open();
                     self.opened = Some(samples);
                 }
                 self.phase = Some(kind);
@@ -236,6 +249,7 @@ impl Collector {
         self.last.broker = self.last.broker.take().or(broker);
         let mut row = series_row(interval, self.started_ns, &usage);
         self.hosts.complete_row(&mut row);
+        self.disturbances.second(interval, &row, usage.generator_waiting_percent);
         let (phase, phase_index) = (interval.phase, interval.phase_index);
         self.rows.push(PhaseRow { phase, phase_index, row: row.clone() });
         row
@@ -263,6 +277,7 @@ impl Collector {
     fn measured(&mut self, totals: &Totals) {
         let usage = self.windows.get(&totals.phase_index).cloned().unwrap_or_default();
         let mut step = step(totals, &usage, &self.facts);
+        self.disturbances.settle(&mut step, &totals.e2e);
         step.gates =
             verdict::gates(&step, self.facts.closed, self.facts.placement.broker_cores.len());
         self.curves.push(StepCurves {

@@ -37,6 +37,8 @@ pub struct RunFacts {
     pub clients: u64,
     /// Delivery rate that the plan implies at its publish rate.
     pub offered_out_per_s: f64,
+    /// Messages that are due to be published per second.
+    pub offered_in_per_s: f64,
     /// Names of clients and topics.
     pub names: Names,
     /// Timed actions in the measured phase.
@@ -79,6 +81,7 @@ impl RunFacts {
             thresholds: scenario.thresholds.clone(),
             clients: plan.client_count() as u64,
             offered_out_per_s: plan.offered_out_per_s(),
+            offered_in_per_s: plan.offered_in_per_s(),
             names: Names::of(scenario, plan),
             concerned: plan.groups.iter().map(|group| actions.concern(&group.name)).collect(),
             actions,

@@ -8,6 +8,7 @@ mod collector;
 mod commands;
 mod connecting;
 mod course;
+mod disturbance;
 mod facts;
 mod figures;
 mod headlines;

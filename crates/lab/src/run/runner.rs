@@ -29,8 +29,8 @@ use tacho_monitor::now_ns;
 use tacho_record::Timestamp;
 use tacho_record::output::{BrokerWriter, ResourceWriter, SeriesWriter};
 use tacho_record::{
-    ActionEffect, ActionState, BrokerRow, Cause, OutputError, PartRow, Placement, ResourceRow,
-    RunData,
+    ActionEffect, ActionState, BrokerRow, Cause, DisturbanceLimits, OutputError, PartRow,
+    Placement, ResourceRow, RunData,
 };
 use tacho_record::{RunDirectory, SeriesRow};
 use tacho_scenario::Scenario;
@@ -51,6 +51,8 @@ pub struct RunConfig {
     pub targets: Vec<RunTarget>,
     /// Where things run.
     pub placement: Placement,
+    /// Limits from which on a second counts as disturbed.
+    pub limits: DisturbanceLimits,
     /// What commands of the scenario did.
     pub commands: Arc<Commands>,
     /// Hosts to watch; this machine is watched anyway where a broker runs on it.
@@ -287,9 +289,12 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
             first.map(|target| target.cores.clone()).unwrap_or_default(),
             first.is_some_and(|target| target.is_local),
         );
+        if config.placement.is_divided() {
+            probe = probe.with_generator();
+        }
         let (clients, names, actions) = (facts.clients, facts.names.clone(), facts.actions.clone());
         let started_ns = now_ns();
-        let mut collector = Collector::new(facts, started_ns, probe.sample());
+        let mut collector = Collector::new(facts, started_ns, probe.sample(), config.limits);
         collector.hosts = Hosts::new(started_ns, watched, &config.targets);
         let courses = config.targets.iter();
         let courses =

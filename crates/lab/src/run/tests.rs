@@ -17,7 +17,8 @@ use super::names::Names;
 use super::planned_actions::PlannedActions;
 use crate::probe::Samples;
 use tacho_record::{
-    Cause, LostRange, NoOwnCore, Placement, Remark, RunRecord, TargetKind, TargetRecord, Verdict,
+    Cause, DisturbanceLimits, LostRange, NoOwnCore, Placement, Remark, RunRecord, TargetKind,
+    TargetRecord, Verdict,
 };
 use tacho_report::{Lang, ReportData, html, summary_text};
 use tacho_scenario::threshold::{Threshold, Thresholds};
@@ -57,6 +58,7 @@ fn facts() -> RunFacts {
         thresholds: Thresholds::default(),
         clients: 2000,
         offered_out_per_s: RATE as f64,
+        offered_in_per_s: RATE as f64,
         names: Names::default(),
         actions: PlannedActions::default(),
         concerned: vec![],
@@ -91,7 +93,12 @@ fn samples(seconds: u64) -> Samples {
 }
 
 fn interval(second: u64, latency_us: u64, received: u64) -> Event {
-    Event::Interval(Box::new(IntervalSnapshot {
+    Event::Interval(Box::new(snapshot(second, latency_us, received)))
+}
+
+/// A second of the measured window in which `received` messages arrive.
+pub(super) fn snapshot(second: u64, latency_us: u64, received: u64) -> IntervalSnapshot {
+    IntervalSnapshot {
         phase: PhaseKind::Measure,
         phase_index: 4,
         start_ns: second * SECOND_NS,
@@ -125,7 +132,7 @@ fn interval(second: u64, latency_us: u64, received: u64) -> Event {
             rests: 0,
         }],
         actions: Vec::new(),
-    }))
+    }
 }
 
 fn totals() -> Totals {
@@ -226,7 +233,7 @@ fn play(
     failures: Vec<Failure>,
     aborted: Option<&str>,
 ) -> (RunRecord, String) {
-    let mut collector = Collector::new(facts, 0, samples(0));
+    let mut collector = Collector::new(facts, 0, samples(0), DisturbanceLimits::default());
     for why in failures {
         assert!(
             collector
@@ -400,7 +407,7 @@ fn a_broker_that_is_killed_is_not_judged_by_its_rates() {
     halved.counters.acked /= 2;
     halved.counters.received /= 2;
     halved.send_delay = histogram(90_000, RATE);
-    let mut collector = Collector::new(facts(), 0, samples(0));
+    let mut collector = Collector::new(facts(), 0, samples(0), DisturbanceLimits::default());
     collector.handle(phase(PhaseKind::Measure, 4), samples(0));
     collector.handle(interval(0, 400, RATE), samples(1));
     collector.handle(Event::Measured(Box::new(halved.clone())), samples(2));

@@ -18,6 +18,9 @@ statements! {
     Cause::AcknowledgedPending { deliveries } => []
         "{deliveries} deliveries of acknowledged messages had not come when the drain ended",
         "排空结束时，已确认的消息仍有 {deliveries} 次投递未到达";
+    Cause::Disturbed { disturbance } => [kinds = lang.disturbance_kinds(disturbance);]
+        "the machine was disturbed: {kinds}",
+        "机器受到干扰：{kinds}";
     Cause::GeneratorCheck { check, value, limit } => [
         name = lang.check_name(*check);
         value = of_check(*check, *value);
@@ -120,7 +123,6 @@ impl Lang {
             (Self::Zh, Check::ThreadBusy) => "最忙的负载生成器线程",
             (Self::Zh, Check::SendDelay) => "发送延迟 p99",
             (Self::Zh, Check::Steal) => "被虚拟化层占用的时间",
-            (Self::Zh, Check::OtherPrograms) => "其他程序对 Broker 所用核的占用",
         }
     }
 
@@ -163,7 +165,7 @@ impl Lang {
 /// A figure of a check, with its unit.
 pub(crate) fn of_check(check: Check, value: f64) -> String {
     match check {
-        Check::ThreadBusy | Check::Steal | Check::OtherPrograms => format::percent(value),
+        Check::ThreadBusy | Check::Steal => format::percent(value),
         Check::SendDelay => format::latency(value),
     }
 }

@@ -11,6 +11,7 @@ mod commands;
 mod compared;
 mod conditions;
 mod consequences;
+mod disturbances;
 mod effects;
 mod figures;
 mod files;

@@ -79,9 +79,13 @@ statements! {
         "监控 {monitor} 出现 {errors} 次错误，最后一次：{last}";
     Observation::MonitorDropped { monitor, rows } => []
         "Monitor {monitor} sent {rows} rows too fast; they were dropped.", "监控 {monitor} 有 {rows} 行来得太快而被丢弃。";
-    Observation::OthersOnBrokerCores { percent, program } => []
-        "Other programs used {percent:.1} % of the broker's cores, most of it {program}: end them, or give the broker other cores (--broker-cores).",
-        "其他程序占用了 Broker 所用核的 {percent:.1} %，其中最多的是 {program}：请结束它们，或为 Broker 指定其他核（--broker-cores）。";
+    Observation::Disturbed { disturbance, program } => [
+        kinds = lang.disturbance_kinds(disturbance);
+        handling = lang.handling(disturbance.handling);
+        by = lang.by_program(program.as_deref());
+    ]
+        "The machine was disturbed: {kinds}{by}. {handling}",
+        "机器受到干扰：{kinds}{by}。{handling}";
     Observation::Repeated { label, verdict } => [verdict = verdict.name();]
         "{label} was {verdict} and was measured again.",
         "{label} 为 {verdict}，已重新测量。";

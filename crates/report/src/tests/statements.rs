@@ -6,9 +6,9 @@ use std::fmt::Debug;
 use tacho_record::{
     ActionEffect, ActionKind, ActionRecord, Basis, Capacity, Cause, Check, Comparison,
     ComparisonSide, ConditionResult, Consequence, CoreRates, CutShort, Difference, Direction,
-    Estimator, FigureName, FigureRow, Headline, HeadlineName, HeadlineUnit, Judgement, NoOwnCore,
-    Observation, Obstacle, PhaseKind, PhaseName, Property, PropertyValue, Purpose, Recommendation,
-    Remark, SearchEnd, Verdict, WhoseCpu,
+    Disturbance, DisturbedSeconds, Estimator, FigureName, FigureRow, Handling, Headline,
+    HeadlineName, HeadlineUnit, Judgement, NoOwnCore, Observation, Obstacle, PhaseKind, PhaseName,
+    Property, PropertyValue, Purpose, Recommendation, Remark, SearchEnd, Verdict, WhoseCpu,
 };
 use tacho_scenario::published::{BIFROMQ, GUIDE};
 
@@ -21,6 +21,20 @@ fn text() -> String {
     "X1".to_owned()
 }
 
+fn disturbance(handling: Handling) -> Disturbance {
+    let kind = DisturbedSeconds { seconds: 2, percent_max: 13.1 };
+    let (steal, others, waiting) = (kind, kind, kind);
+    Disturbance {
+        seconds: 15,
+        disturbed: 3,
+        steal,
+        others,
+        waiting,
+        handling,
+        ..Disturbance::default()
+    }
+}
+
 fn causes() -> Vec<Cause> {
     let (count, value, limit) = (3, 1.5, 1.0);
     vec![
@@ -30,7 +44,7 @@ fn causes() -> Vec<Cause> {
         Cause::GeneratorCheck { check: Check::ThreadBusy, value, limit },
         Cause::GeneratorCheck { check: Check::SendDelay, value, limit },
         Cause::GeneratorCheck { check: Check::Steal, value, limit },
-        Cause::GeneratorCheck { check: Check::OtherPrograms, value, limit },
+        Cause::Disturbed { disturbance: disturbance(Handling::Invalid) },
         Cause::NotCarried { direction: Direction::In, achieved_per_s: 1.0, offered_per_s: 2.0 },
         Cause::NotCarried { direction: Direction::Out, achieved_per_s: 1.0, offered_per_s: 2.0 },
         Cause::BystanderSent { group: text(), sent: 1, offered: 2 },
@@ -112,7 +126,15 @@ fn observations() -> Vec<Observation> {
         Observation::MonitorErrors { monitor: text(), errors: 1, last: text() },
         Observation::MonitorErrors { monitor: text(), errors: 2, last: text() },
         Observation::MonitorDropped { monitor: text(), rows: 3 },
-        Observation::OthersOnBrokerCores { percent, program: text() },
+        Observation::Disturbed {
+            disturbance: disturbance(Handling::LeftOut),
+            program: Some(text()),
+        },
+        Observation::Disturbed {
+            disturbance: disturbance(Handling::WithinTolerance),
+            program: None,
+        },
+        Observation::Disturbed { disturbance: disturbance(Handling::Invalid), program: None },
         Observation::Repeated { label: text(), verdict: Verdict::Disturbed },
         Observation::LadderStopped { label: text(), condition: text() },
         Observation::CpuNotObserved,

@@ -10,6 +10,7 @@ mod progress;
 mod stage;
 mod target;
 mod target_arguments;
+mod tolerate;
 mod transport;
 
 use std::path::Path;

@@ -12,7 +12,7 @@ use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
 use tacho_lab::spinning::Spinning;
 use tacho_load::PhaseKind;
 use tacho_monitor::MonitorSpec;
-use tacho_record::{Placement, RunDirectory, RunKind, RunRecord, Timestamp};
+use tacho_record::{DisturbanceLimits, Placement, RunDirectory, RunKind, RunRecord, Timestamp};
 use tacho_report::Lang;
 use tacho_rig::{BridgeWatch, BrokerShare, CommandRunner, Cores, Killer, Network};
 use tacho_scenario::{Scenario, Timing};
@@ -34,6 +34,7 @@ pub(crate) struct Stage {
     /// Brokers that know of each other.
     network: Arc<Network>,
     monitors: Vec<MonitorSpec>,
+    limits: DisturbanceLimits,
     stop: Arc<AtomicBool>,
     quiet: bool,
     lang: Lang,
@@ -230,6 +231,7 @@ impl Setting {
             cores,
             network: Arc::new(network),
             monitors,
+            limits: self.arguments.tolerate.limits(),
             stop: Arc::clone(self.stop.flag()),
             quiet: self.quiet,
             lang: self.lang,
@@ -300,6 +302,7 @@ impl Stage {
             commands: Arc::default(),
             placement: self.placement(&scenario),
             monitors: self.monitors.clone(),
+            limits: self.limits,
             scenario,
         }
     }

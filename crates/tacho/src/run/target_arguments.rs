@@ -6,6 +6,7 @@ use tacho_monitor::{MonitorSpec, parse_cpu_list};
 use tacho_scenario::{BrokerUrl, Scenario};
 
 use super::credentials::{BrokerCredentials, CredentialArguments};
+use super::tolerate::TolerateArguments;
 use super::transport::TransportArguments;
 use crate::exit::{self, Failure};
 
@@ -59,6 +60,9 @@ pub(crate) struct TargetArguments {
     #[arg(long = "monitor", value_name = "[NAME=]SOURCE",
           value_parser = |text: &str| MonitorSpec::parse(text).map_err(|error| error.to_string()))]
     pub(super) monitors: Vec<MonitorSpec>,
+
+    #[command(flatten)]
+    pub(super) tolerate: TolerateArguments,
 
     /// Shards (event loops) of Tacho's own broker; default: one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]

@@ -8,11 +8,9 @@ use tacho_codec::ReasonCode;
 use tacho_net::ConnId;
 use tacho_session::server::End;
 
-use super::Admission;
-use super::pressure::{ClientPressure, Inflow};
 use crate::config;
+use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
-use crate::stats::ShardStats;
 
 /// The step of load shedding; each step includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,32 +177,11 @@ impl LoadShedding {
     }
 }
 
-impl Admission {
-    /// Whether a client that has just sent `bytes` has had its part while publishers are held back.
-    #[inline]
-    pub(in crate::shard) fn is_heavy(&mut self, client: &mut ClientPressure, bytes: usize) -> bool {
-        self.overload.ladder.level != OverloadLevel::Normal
-            && self.overload.count_inflow(client, bytes)
-    }
-
-    /// Why a CONNECT is refused for load, if it is.
-    pub(in crate::shard) fn overloaded(&self, stats: &ShardStats) -> Option<ReasonCode> {
-        if self.overload.ladder.level < OverloadLevel::Refuse {
-            return None;
-        }
-        stats.refused_overload_total.increment();
-        let lag = self.overload.ladder.is_lag();
-        Some(if lag { ReasonCode::CONNECTION_RATE_EXCEEDED } else { ReasonCode::QUOTA_EXCEEDED })
-    }
-
-    /// A reader is to hold more output although all buffers together are full: at the end of the
-    /// turn its connection ends, and what it has not acknowledged waits in its session.
-    #[cold]
-    pub(in crate::shard) fn end_slow_reader(&mut self, conn: ConnId) {
-        if self.overload.ending.last() != Some(&conn) {
-            self.overload.ending.push(conn);
-        }
-    }
+/// The bytes that one client sent in the current window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Inflow {
+    window: u32,
+    bytes: u64,
 }
 
 impl Shard {
@@ -237,9 +214,7 @@ impl Shard {
         if let Some(left) = left {
             self.overload_changed(net, left);
         }
-        let latest = self.admission.latest_drop().and_then(|slot| self.sessions.get(slot));
-        let client_id = latest.map(|session| &*session.key().client_id);
-        self.admission.report_drops(self.id, &self.stats, net.now_ns(), client_id);
+        self.report_drops(net.now_ns());
     }
 
     fn overload_changed(&mut self, net: &mut Net, left: OverloadLevel) {
@@ -264,6 +239,45 @@ impl Shard {
             if sheds { settings.slow_reader_bytes } else { usize::MAX };
     }
 
+    /// Whether a client that has just sent `bytes` has used its share while publishers are
+    /// throttled.
+    #[inline]
+    pub(in crate::shard) fn is_heavy(&mut self, slot: SessionSlot, bytes: usize) -> bool {
+        let overload = &mut self.admission.overload;
+        overload.ladder.level != OverloadLevel::Normal && self.count_inflow(slot, bytes)
+    }
+
+    fn count_inflow(&mut self, slot: SessionSlot, bytes: usize) -> bool {
+        let overload = &mut self.admission.overload;
+        let inflow = self.sessions[slot].pressure.inflow();
+        if inflow.window != overload.ladder.window {
+            *inflow = Inflow { window: overload.ladder.window, bytes: 0 };
+            overload.publishers += 1;
+        }
+        inflow.bytes += bytes as u64;
+        overload.bytes_in += bytes as u64;
+        overload.throttles() && inflow.bytes >= overload.fair_bytes
+    }
+
+    /// The reason to refuse a CONNECT for load, if any.
+    pub(in crate::shard) fn overloaded(&self) -> Option<ReasonCode> {
+        if self.admission.overload.ladder.level < OverloadLevel::Refuse {
+            return None;
+        }
+        self.stats.refused_overload_total.increment();
+        let lag = self.admission.overload.ladder.is_lag();
+        Some(if lag { ReasonCode::CONNECTION_RATE_EXCEEDED } else { ReasonCode::QUOTA_EXCEEDED })
+    }
+
+    /// A reader would hold more output although all buffers together are full: its connection is
+    /// closed at the end of the turn, and its unacknowledged messages wait in its session.
+    #[cold]
+    pub(in crate::shard) fn end_slow_reader(&mut self, conn: ConnId) {
+        if self.admission.overload.ending.last() != Some(&conn) {
+            self.admission.overload.ending.push(conn);
+        }
+    }
+
     #[cold]
     fn end_slow_readers(&mut self, net: &mut Net) {
         for conn in std::mem::take(&mut self.admission.overload.ending) {
@@ -280,18 +294,7 @@ impl Shard {
 }
 
 impl LoadShedding {
-    fn count_inflow(&mut self, client: &mut ClientPressure, bytes: usize) -> bool {
-        let inflow = client.inflow();
-        if inflow.window != self.ladder.window {
-            *inflow = Inflow { window: self.ladder.window, bytes: 0 };
-            self.publishers += 1;
-        }
-        inflow.bytes += bytes as u64;
-        self.bytes_in += bytes as u64;
-        self.throttles() && inflow.bytes >= self.fair_bytes
-    }
-
-    /// Whether the heaviest publishers are held back.
+    /// Whether the heaviest publishers are throttled.
     pub(in crate::shard) fn throttles(&self) -> bool {
         self.ladder.level >= OverloadLevel::Throttle
     }

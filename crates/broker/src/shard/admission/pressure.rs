@@ -1,6 +1,7 @@
 //! What a shard knows of a client that is or was slow, or that sends much while others are behind.
 
 use super::budget::BudgetHold;
+use super::overload::Inflow;
 
 /// The pressure that one session's client is under or causes. It takes memory from the first time
 /// on that there is any.
@@ -18,14 +19,6 @@ struct Pressure {
     /// QoS 0 messages it did not get because the shard sheds load.
     shed: u64,
     ping: PingAnswer,
-}
-
-/// The bytes that one client sent in the current window.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Inflow {
-    /// The number of the window.
-    pub(super) window: u32,
-    pub(super) bytes: u64,
 }
 
 /// Whether the client's PINGREQs are answered.

@@ -90,7 +90,7 @@ impl Shard {
         conn: ConnId,
         slot: SessionSlot,
     ) {
-        self.sessions[slot].output_unblocked();
+        self.output_unblocked(slot);
         if self.sessions[slot].pressure.take_owed_ping() {
             net.out(conn).extend_from_slice(&PINGRESP);
         }

@@ -97,7 +97,7 @@ impl Shard {
         });
         self.count_expired(slot);
         self.sessions.count_places(slot);
-        self.bridges.report(link, &self.shared.bridges, &self.sessions);
+        self.report_link(link);
     }
 
     /// The TCP connection is established, or has failed.
@@ -183,7 +183,7 @@ impl Shard {
         if self.sessions.get(slot).is_some_and(|session| session.connection().is_some()) {
             self.session_disconnected(net, slot, End::Lost);
         }
-        self.bridges.report(link, &self.shared.bridges, &self.sessions);
+        self.report_link(link);
     }
 
     /// Sends DISCONNECT if CONNECT was sent, and closes the connection.

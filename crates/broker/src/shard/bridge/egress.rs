@@ -48,8 +48,8 @@ impl Shard {
         if !session.machine.takes_now() && !bridge.has_room(size_bytes) {
             entry.dropped_full += 1;
             self.stats.dropped_queue_full_total.increment();
-            self.admission.note_drop(slot);
-            self.bridges.report(link, &self.shared.bridges, &self.sessions);
+            self.note_drop(slot);
+            self.report_link(link);
             return BatchSeq::DONE;
         }
         let delivery = Delivery {
@@ -63,7 +63,7 @@ impl Shard {
         let offered = self.offer(net, slot, delivery);
         let held_bytes = self.bridges.all[link.index()].held_bytes;
         if !offered.is_taken || self.sessions[slot].machine.queue_bytes() != held_bytes {
-            self.bridges.report(link, &self.shared.bridges, &self.sessions);
+            self.report_link(link);
         }
         offered.batch
     }

@@ -76,7 +76,7 @@ impl Shard {
         self.pump(net, slot);
         self.subscribe_there(net, link);
         self.unsubscribe_there(net, link);
-        self.bridges.report(link, &self.shared.bridges, &self.sessions);
+        self.report_link(link);
         if self.leave_if_done(net, link) {
             return data.len();
         }

@@ -83,7 +83,7 @@ impl Shard {
     fn make_link_session(&mut self, place: usize, key: ClientKey) -> SessionSlot {
         let durable = self.shared.durable.as_ref();
         let level = durable.map_or(Level::Memory, |durable| durable.settings.persistent_level);
-        let journaled = self.durability.place_in_journal(level);
+        let journaled = self.place_in_journal(level);
         let limits = self.session_limits_for(&key, journaled.is_some());
         let machine = self.durability.make_machine(journaled.as_ref(), |recorder| {
             server::Session::restore(limits, nothing(), recorder)
@@ -91,7 +91,7 @@ impl Shard {
         let slot = self.add_session(key, machine, journaled);
         let version = self.shared.bridges.at(place).config().version;
         let opened = OpenedSession { version, expiry_s: LINK_EXPIRY_S, will: None, waits: false };
-        self.durability.record_opened(self.sessions[slot].recorded(), &opened);
+        self.record_opened(slot, &opened);
         slot
     }
 
@@ -146,7 +146,7 @@ impl Shard {
             self.discard_session(net, slot);
         }
         for link in self.bridges.indexes() {
-            self.bridges.report(link, &self.shared.bridges, &self.sessions);
+            self.report_link(link);
             self.link_due(net, link);
         }
     }
@@ -164,7 +164,7 @@ impl Shard {
         }
         self.say_bye(net, link);
         self.bridges.all[link.index()].protocol.close();
-        self.bridges.report(link, &self.shared.bridges, &self.sessions);
+        self.report_link(link);
         self.sessions[slot].left_bridge();
         self.bridges.all[link.index()].slot = SessionSlot::NONE;
         self.discard_session(net, slot);

@@ -20,9 +20,8 @@ use tacho_codec::{PacketId, QoS};
 use tacho_net::{ConnId, TimerId};
 use tacho_session::{DropReason, Link};
 
-use crate::bridge::Bridges;
 use crate::keys::{LinkIndex, SessionSlot};
-use crate::shard::sessions::Sessions;
+use crate::shard::Shard;
 
 /// The bridge links of a shard.
 #[derive(Default)]
@@ -141,17 +140,19 @@ impl BridgeLinks {
     fn indexes(&self) -> impl Iterator<Item = LinkIndex> + use<> {
         (0..self.all.len() as u16).map(LinkIndex::new)
     }
+}
 
+impl Shard {
     /// The session of a link, if it still has one.
-    pub(super) fn session_of(&self, link: LinkIndex) -> Option<SessionSlot> {
-        self.all.get(link.index()).map(|link| link.slot)
+    pub(super) fn session_of_link(&self, link: LinkIndex) -> Option<SessionSlot> {
+        self.bridges.all.get(link.index()).map(|link| link.slot)
     }
 
     /// Updates the metrics of a link.
-    fn report(&mut self, link: LinkIndex, bridges: &Bridges, sessions: &Sessions) {
-        let entry = &mut self.all[link.index()];
-        let bridge = bridges.at(entry.bridge);
-        let Some(session) = sessions.get(entry.slot) else { return };
+    fn report_link(&mut self, link: LinkIndex) {
+        let entry = &mut self.bridges.all[link.index()];
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let Some(session) = self.sessions.get(entry.slot) else { return };
         let machine = &session.machine;
         let bytes = machine.queue_bytes();
         if bytes != entry.held_bytes {

@@ -5,7 +5,7 @@ use tacho_codec::{
 };
 use tacho_net::ConnId;
 
-use super::connack::packet_size_max;
+use super::packet_size_max;
 use crate::keys::{ClientKey, ConnectingClient, TenantId};
 use crate::mail::{Adopted, Mail};
 use crate::shard::output::{Flow, encode};

@@ -151,8 +151,7 @@ impl Shard {
         } else if self.is_backlogged(net) {
             Some(HoldReason::Backlog)
         } else {
-            let pressure = &mut self.sessions[slot].pressure;
-            self.admission.is_heavy(pressure, used).then_some(HoldReason::Overload)
+            self.is_heavy(slot, used).then_some(HoldReason::Overload)
         }
     }
 

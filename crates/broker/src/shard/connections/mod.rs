@@ -25,6 +25,7 @@ use crate::stats::ShardStats;
 use authenticate::Exchange;
 
 pub(crate) use authenticate::Authenticators;
+use connack::{agree, packet_size_max};
 pub(super) use input::PUBLISH;
 pub(super) use read_ahead::is_read_ahead;
 

@@ -7,8 +7,7 @@ use tacho_net::ConnId;
 use tacho_session::server::{ConnectParams, End, SessionLimits};
 use tacho_session::{BatchSeq, WillState};
 
-use super::Connection;
-use super::connack::{agree, connack, packet_size_max, response_information, takes_connack};
+use super::{Connection, agree, packet_size_max};
 use crate::config::Level;
 use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::keys::{ClientKey, ConnectingClient, SessionSlot};
@@ -34,9 +33,7 @@ impl Shard {
     ) -> Flow {
         let ConnectingClient { key, is_assigned } = client;
         let agreed = agree(connect, self.limits());
-        let assigned_client_id = is_assigned.then_some(&*key.client_id);
-        let topic = self.shared.response_information.as_deref();
-        if !takes_connack(self.limits(), topic, connect, &agreed, assigned_client_id) {
+        if !self.takes_connack(connect, &agreed, is_assigned.then_some(&*key.client_id)) {
             self.refuse(net, conn, connect.version, ReasonCode::PACKET_TOO_LARGE);
             return Flow::Stop;
         }
@@ -66,8 +63,7 @@ impl Shard {
         let waits = admission == ConnectAnswer::Committed;
         let opened =
             OpenedSession { version: connect.version, expiry_s, will: will.as_ref(), waits };
-        let batch =
-            self.durability.record_opened(self.sessions[slot].recorded(), &opened).max(ended);
+        let batch = self.record_opened(slot, &opened).max(ended);
         if batch <= self.durability.committed() || !waits {
             self.open_session(net, conn, slot, connect, will, is_assigned);
             return Flow::Continue;
@@ -114,8 +110,8 @@ impl Shard {
         Some(match existing {
             Some(slot) => (slot, BatchSeq::DONE),
             None => {
-                let ended = self.durability.forget_ended_session(&key);
-                let journaled = self.durability.place_in_journal(level);
+                let ended = self.forget_ended_session(&key);
+                let journaled = self.place_in_journal(level);
                 (self.new_session(key, journaled), ended)
             }
         })
@@ -134,12 +130,10 @@ impl Shard {
         self.cancel_connect_timer(net, conn);
         let agreed = agree(connect, self.limits());
         let client_id = Arc::clone(&self.sessions[slot].key().client_id);
-        let response_information =
-            response_information(self.shared.response_information.as_deref(), connect, &client_id);
+        let response_information = self.response_information(connect, &client_id);
         let assigned_client_id = is_assigned.then_some(&*client_id);
-        let response_information = response_information.as_deref();
         let mut connack =
-            connack(self.limits(), connect, &agreed, assigned_client_id, response_information);
+            self.connack(connect, &agreed, assigned_client_id, response_information.as_deref());
         let aliases_max = connect.properties.topic_alias_maximum.unwrap_or(0);
         // Not above what the client takes [MQTT-3.1.2-26].
         let aliases_max = aliases_max.min(self.limits().outgoing_topic_aliases_max);

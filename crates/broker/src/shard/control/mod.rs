@@ -6,9 +6,8 @@ mod inspect;
 
 use crate::keys::SessionSlot;
 use crate::query::{ClientRow, ClientScan, Query, ScanOrder, ScannedClients};
-use crate::shard::Net;
-use crate::shard::sessions::{Session, Sessions};
-use crate::stats::ShardStats;
+use crate::shard::sessions::Session;
+use crate::shard::{Net, Shard};
 
 #[cfg(feature = "sim")]
 pub use inspect::{Held, OverLimit, Totals};
@@ -16,77 +15,79 @@ pub use inspect::{Held, OverLimit, Totals};
 /// Sessions looked at for one scan: a few hundred microseconds.
 const SESSIONS_LOOKED_AT: usize = 1_024;
 
-/// Tells what the loop has counted. A few plain stores per turn.
-#[inline]
-pub(super) fn note_turn(stats: &ShardStats, net: &Net) {
-    let counters = net.counters();
-    if counters.turns > 1 {
-        stats.turn_ns.observe(net.last_turn_ns());
-    }
-    stats.turns_total.set(counters.turns);
-    stats.sleeps_total.set(counters.sleeps);
-    stats.busy_ns_total.set(counters.busy_ns);
-    stats.reads_total.set(counters.reads);
-    stats.writes_total.set(counters.writes);
-    stats.wakes_total.set(counters.wakes);
-    stats.bytes_in_total.set(counters.read_bytes);
-    stats.bytes_out_total.set(counters.written_bytes);
-}
-
-/// Sends the answer. The requester may have given up meanwhile, which is harmless.
-#[cold]
-pub(super) fn answer_query(sessions: &Sessions, shard: usize, net: &Net, query: Query) {
-    match query {
-        Query::Pulse(reply) => drop(reply.send(())),
-        Query::Clients(scan, reply) => drop(reply.send(clients(sessions, shard, net, &scan))),
-    }
-}
-
-fn clients(sessions: &Sessions, shard: usize, net: &Net, scan: &ClientScan) -> ScannedClients {
-    // Slots are never above the capacity.
-    let slots = sessions.slots_end();
-    let end = scan.from.saturating_add(SESSIONS_LOOKED_AT).min(slots);
-    let candidates = (scan.from..end)
-        .filter_map(|slot| Some((slot, sessions.get(SessionSlot::new(slot as u32))?)));
-    match scan.order {
-        ScanOrder::Slot => {
-            let mut candidates = candidates.peekable();
-            let rows = candidates
-                .by_ref()
-                .take(scan.limit)
-                .map(|(_, session)| client_row(session, shard, net))
-                .collect();
-            let left = candidates.peek().map(|(slot, _)| *slot);
-            ScannedClients { rows, next: left.or_else(|| (end < slots).then_some(end)) }
+impl Shard {
+    /// Tells what the loop has counted. A few plain stores per turn.
+    #[inline]
+    pub(super) fn note_turn(&mut self, net: &Net) {
+        let (stats, counters) = (&self.stats, net.counters());
+        if counters.turns > 1 {
+            stats.turn_ns.observe(net.last_turn_ns());
         }
-        ScanOrder::Slowest => {
-            let mut slow: Vec<(Slowness, &Session)> = candidates
-                .filter_map(|(_, session)| Some((slowness(net, session)?, session)))
-                .collect();
-            slow.sort_by_key(|(slowness, _)| std::cmp::Reverse(*slowness));
-            slow.truncate(scan.limit);
-            let rows = slow.iter().map(|(_, session)| client_row(session, shard, net)).collect();
-            ScannedClients { rows, next: (end < slots).then_some(end) }
+        stats.turns_total.set(counters.turns);
+        stats.sleeps_total.set(counters.sleeps);
+        stats.busy_ns_total.set(counters.busy_ns);
+        stats.reads_total.set(counters.reads);
+        stats.writes_total.set(counters.writes);
+        stats.wakes_total.set(counters.wakes);
+        stats.bytes_in_total.set(counters.read_bytes);
+        stats.bytes_out_total.set(counters.written_bytes);
+    }
+
+    /// Sends the answer. The requester may have given up meanwhile, which is harmless.
+    #[cold]
+    pub(super) fn asked(&self, net: &Net, query: Query) {
+        match query {
+            Query::Pulse(reply) => drop(reply.send(())),
+            Query::Clients(scan, reply) => drop(reply.send(self.clients(net, &scan))),
         }
     }
-}
 
-fn client_row(session: &Session, shard: usize, net: &Net) -> ClientRow {
-    let machine = &session.machine;
-    let connection = session.connection();
-    ClientRow {
-        client_id: session.key().client_id.as_ref().into(),
-        shard,
-        connected: connection.is_some(),
-        address: connection.and_then(|conn| net.peer_addr(conn)),
-        version: session.version().to_string(),
-        subscriptions: session.subscriptions.len(),
-        queue_len: machine.queue_len(),
-        queue_bytes: machine.queue_bytes(),
-        inflight: machine.inflight_len(),
-        output_bytes: connection.map_or(0, |conn| net.output_bytes(conn)),
-        dropped: session.dropped_total(),
-        blocked_ms: session.pressure.blocked_ms(net.now_ns()),
+    fn clients(&self, net: &Net, scan: &ClientScan) -> ScannedClients {
+        // Slots are never above the capacity.
+        let slots = self.sessions.slots_end();
+        let end = scan.from.saturating_add(SESSIONS_LOOKED_AT).min(slots);
+        let candidates = (scan.from..end)
+            .filter_map(|slot| Some((slot, self.sessions.get(SessionSlot::new(slot as u32))?)));
+        match scan.order {
+            ScanOrder::Slot => {
+                let mut candidates = candidates.peekable();
+                let rows = candidates
+                    .by_ref()
+                    .take(scan.limit)
+                    .map(|(_, session)| self.client_row(net, session))
+                    .collect();
+                let left = candidates.peek().map(|(slot, _)| *slot);
+                ScannedClients { rows, next: left.or_else(|| (end < slots).then_some(end)) }
+            }
+            ScanOrder::Slowest => {
+                let mut slow: Vec<(Slowness, &Session)> = candidates
+                    .filter_map(|(_, session)| Some((slowness(net, session)?, session)))
+                    .collect();
+                slow.sort_by_key(|(slowness, _)| std::cmp::Reverse(*slowness));
+                slow.truncate(scan.limit);
+                let rows = slow.iter().map(|(_, session)| self.client_row(net, session)).collect();
+                ScannedClients { rows, next: (end < slots).then_some(end) }
+            }
+        }
+    }
+
+    fn client_row(&self, net: &Net, session: &Session) -> ClientRow {
+        let machine = &session.machine;
+        let connection = session.connection();
+        ClientRow {
+            client_id: session.key().client_id.as_ref().into(),
+            shard: self.id,
+            connected: connection.is_some(),
+            address: connection.and_then(|conn| net.peer_addr(conn)),
+            version: session.version().to_string(),
+            subscriptions: session.subscriptions.len(),
+            queue_len: machine.queue_len(),
+            queue_bytes: machine.queue_bytes(),
+            inflight: machine.inflight_len(),
+            output_bytes: connection.map_or(0, |conn| net.output_bytes(conn)),
+            dropped: session.dropped_total(),
+            blocked_ms: session.pressure.blocked_ms(net.now_ns()),
+        }
     }
 }
 

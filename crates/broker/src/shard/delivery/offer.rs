@@ -38,7 +38,7 @@ impl Shard {
             let output_bytes = net.output_bytes(conn);
             if output_bytes > self.shared.limits.output_bytes_max {
                 // Until the loop says that the output has drained.
-                self.sessions[slot].output_blocked(net.now_ns());
+                self.output_blocked(net, slot);
             }
             if output_bytes > self.shared.overload.slow_reader_bytes
                 && self.sheds(slot, conn, output_bytes, delivery.qos)
@@ -65,7 +65,7 @@ impl Shard {
         mut delivery: Delivery<Copy>,
     ) -> Offered {
         let now_ns = net.now_ns();
-        self.durability.store(now_ns, self.sessions[slot].subject(), &mut delivery);
+        self.store(now_ns, slot, &mut delivery);
         let (offer, batch) = self.act(slot, |machine, recorder| {
             (machine.offer(now_ns, delivery, recorder), recorder.written())
         });
@@ -87,7 +87,7 @@ impl Shard {
             }
             Offer::Dropped(reason) => {
                 self.count_drop(slot, reason);
-                self.admission.note_drop(slot);
+                self.note_drop(slot);
                 return Offered::DROPPED;
             }
         }
@@ -99,7 +99,7 @@ impl Shard {
     fn sheds(&mut self, slot: SessionSlot, conn: ConnId, output_bytes: usize, qos: QoS) -> bool {
         if qos != QoS::AtMostOnce {
             if self.admission.buffers_full() {
-                self.admission.end_slow_reader(conn);
+                self.end_slow_reader(conn);
             }
             return false;
         }
@@ -108,7 +108,7 @@ impl Shard {
         }
         self.stats.dropped_overload_total.increment();
         self.sessions[slot].pressure.message_shed();
-        self.admission.note_drop(slot);
+        self.note_drop(slot);
         true
     }
 
@@ -140,7 +140,7 @@ impl Shard {
             let Some(session) = self.sessions.get_mut(slot) else { return };
             let Some(conn) = session.connection() else { return };
             if net.output_bytes(conn) > self.shared.limits.output_bytes_max {
-                self.sessions[slot].output_blocked(net.now_ns());
+                self.output_blocked(net, slot);
                 break;
             }
             let next = self.durability.act(slot, session.subject(), |machine, recorder| {
@@ -154,8 +154,7 @@ impl Shard {
         self.count_expired(slot);
         self.sessions.count_places(slot);
         if self.sessions[slot].journal.has_stored() {
-            let reference = self.sessions.reference(self.id, slot);
-            self.durability.load(net, self.sessions[slot].subject(), reference);
+            self.load(net, slot);
         }
         if self.sessions[slot].replays.are_under_way() {
             self.continue_replay(net, slot);

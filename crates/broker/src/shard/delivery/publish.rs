@@ -166,7 +166,7 @@ impl Shard {
     ) {
         let mut sending = Sending::new(acknowledge);
         if message.header().retain {
-            sending.batch = self.durability.record_retained(&message);
+            sending.batch = self.record_retained(&message);
             self.send_to_retained_owner(net, &message);
         }
         for group in to.groups.iter().flat_map(|groups| groups.iter()) {
@@ -182,7 +182,7 @@ impl Shard {
             // Before it has reached all, others may be through with it.
             self.open_for_later(&mut sending, &message);
         }
-        let receipt = self.durability.own_receipt(&mut sending);
+        let receipt = self.own_receipt(&mut sending);
         let (batch, acknowledge) = (sending.batch, sending.acknowledge);
         let mut fan_out = FanOut::new(message, to.local, acknowledge);
         (fan_out.receipt, fan_out.batch) = (receipt, batch);
@@ -201,8 +201,7 @@ impl Shard {
         let route = self.routing.lookup(message.topic());
         let local = Rc::clone(&route.to.local);
         let (topic, queued_before) = (Arc::clone(&route.topic), self.delivery.queued_total());
-        let message =
-            if receipt.is_none() { self.durability.with_own_record(message) } else { message };
+        let message = if receipt.is_none() { self.with_own_record(message) } else { message };
         let mut fan_out = FanOut::new(message, local, None);
         fan_out.receipt = receipt;
         self.fan_out(net, fan_out);

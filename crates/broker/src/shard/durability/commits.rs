@@ -17,7 +17,6 @@ use std::sync::atomic::Ordering;
 use tacho_journal::{CommitSeq, Urgency};
 use tacho_session::BatchSeq;
 
-use super::Journaling;
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
 
@@ -187,10 +186,12 @@ impl Commits {
     }
 }
 
-impl Journaling {
+impl Shard {
     /// Sees to it that a session is served once `batch` is committed.
-    pub(super) fn await_commit(&mut self, slot: SessionSlot, generation: u32, batch: BatchSeq) {
-        if let Some(journal) = &mut self.journal {
+    #[inline]
+    pub(in crate::shard) fn await_commit(&mut self, slot: SessionSlot, batch: BatchSeq) {
+        if let Some(journal) = &mut self.durability.journal {
+            let generation = self.sessions[slot].generation();
             journal.commits.await_batch(batch, slot, generation);
         }
     }
@@ -199,7 +200,7 @@ impl Journaling {
     /// idle.
     #[inline]
     pub(in crate::shard) fn ask_in_time(&mut self, net: &mut Net) {
-        if let Some(journal) = &mut self.journal {
+        if let Some(journal) = &mut self.durability.journal {
             match journal.commits.is_time(net.now_ns()) {
                 Some(true) => self.ask_for_commit(),
                 Some(false) => net.tell_idle(),
@@ -210,15 +211,13 @@ impl Journaling {
 
     /// Asks for a commit if a session waits for it.
     pub(in crate::shard) fn ask_for_commit(&mut self) {
-        if let Some(journal) = &mut self.journal
+        if let Some(journal) = &mut self.durability.journal
             && journal.commits.asks()
         {
-            journal.force();
+            journal.journal.force();
         }
     }
-}
 
-impl Shard {
     /// Serves the sessions whose batch is committed.
     #[inline]
     pub(in crate::shard) fn serve_committed(&mut self, net: &mut Net) {
@@ -230,24 +229,25 @@ impl Shard {
     fn serve_waiting(&mut self, net: &mut Net) {
         loop {
             // What this turn appended is handed over before the waiting sessions are looked at.
-            self.durability.hand_over(net);
+            self.hand_over(net);
             let Some(journal) = &mut self.durability.journal else { return };
-            let complete = journal.committed();
+            let complete = journal.journal.committed();
             journal.commits.complete(complete);
             while let Some(journal) = &mut self.durability.journal
                 && let Some(waiting) = journal.commits.next_due()
             {
                 self.serve_one(net, waiting);
             }
-            self.durability.hand_over(net);
+            self.hand_over(net);
             let Some(journal) = &mut self.durability.journal else { return };
             self.stats.journal_waiting.set(journal.commits.waiting_len() as u64);
             if journal.commits.waiting_len() == 0 {
                 return;
             }
-            journal.durable().flags(self.id).waits.store(true, Ordering::SeqCst);
+            let Some(durable) = &self.shared.durable else { return };
+            durable.flags(self.id).waits.store(true, Ordering::SeqCst);
             // After the flag: either this sees the commit or the commit thread sees the flag.
-            if journal.committed() == complete {
+            if journal.journal.committed() == complete {
                 return;
             }
         }

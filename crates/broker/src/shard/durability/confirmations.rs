@@ -71,9 +71,8 @@ impl Shard {
         net.pause_read(conn);
         let session = &mut self.sessions[slot];
         session.journal.confirmations.get_or_insert_default().connect = Some(pending);
-        let generation = session.generation();
-        self.durability.await_commit(slot, generation, batch);
-        self.durability.watch_unanswered(net);
+        self.await_commit(slot, batch);
+        self.watch_unanswered(net);
     }
 
     /// Takes the connection that waits for this session, with its CONNECT.
@@ -116,7 +115,7 @@ impl Shard {
             confirmations.connect = None;
         }
         if session.machine.exists() {
-            self.durability.record_closed(self.sessions[slot].recorded());
+            self.record_closed(slot);
         } else {
             self.discard_session(net, slot);
         }
@@ -193,9 +192,8 @@ impl Shard {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
         answers.push_back(PendingAck { batch, bytes, packet_id, reasons, changed });
-        let generation = session.generation();
-        self.durability.await_commit(slot, generation, batch);
-        self.durability.watch_unanswered(net);
+        self.await_commit(slot, batch);
+        self.watch_unanswered(net);
         Flow::Continue
     }
 }

@@ -12,11 +12,11 @@
 //! replaces the other in one commit.
 
 use tacho_codec::{PacketId, QoS, ReasonCode};
-use tacho_journal::{CommitSeq, MessageId, Urgency};
+use tacho_journal::{CommitSeq, MessageId, Record, Urgency};
 use tacho_session::BatchSeq;
 use tacho_topic::Group;
 
-use super::Journaling;
+use crate::durable::open;
 use crate::keys::SessionSlot;
 use crate::message::Message;
 use crate::shard::{Net, Shard};
@@ -60,25 +60,6 @@ pub(in crate::shard) struct Sending {
 impl Sending {
     pub(in crate::shard) fn new(acknowledge: Option<Acknowledge>) -> Self {
         Self { acknowledge, batch: BatchSeq::DONE, distribution: None }
-    }
-}
-
-impl Journaling {
-    /// The sender's own part, if there is a distribution at all; it then acknowledges.
-    pub(in crate::shard) fn own_receipt(&self, sending: &mut Sending) -> Option<Receipt> {
-        let distribution = sending.distribution?;
-        let shard = self.journal.as_ref()?.shard() as u16;
-        sending.acknowledge = None;
-        Some(Receipt { shard, distribution })
-    }
-
-    /// A message that arrived without a receipt, for sessions that may be durable: the shards that
-    /// have a record of it may be finished with it, so these sessions get a record of their own.
-    pub(in crate::shard) fn with_own_record(&self, message: Message) -> Message {
-        let Some(journal) = &self.journal else { return message };
-        let is_journaled = journal.durable().settings.keeps(message.header().qos);
-        let is_copied = is_journaled && journal.durable().has_sessions(journal.shard());
-        if is_copied { message.copied() } else { message }
     }
 }
 
@@ -126,12 +107,18 @@ impl Shard {
         }
     }
 
+    /// The sender's own part, if there is a distribution at all; it then acknowledges.
+    pub(in crate::shard) fn own_receipt(&self, sending: &mut Sending) -> Option<Receipt> {
+        let distribution = sending.distribution?;
+        sending.acknowledge = None;
+        Some(Receipt { shard: self.id as u16, distribution })
+    }
+
     fn open_distribution(&mut self, sending: &mut Sending, message: &Message) -> Option<u32> {
         if sending.distribution.is_some() {
             return sending.distribution;
         }
-        let journal = self.durability.journal.as_mut()?;
-        let id = journal.note_open(message);
+        let id = self.note_open(message)?;
         let mut batch = BatchSeq::DONE;
         if let Some(publisher) = sending.acknowledge
             && publisher.qos == QoS::ExactlyOnce
@@ -148,6 +135,21 @@ impl Shard {
         let index = self.durability.journal.as_mut()?.distributions.insert(distribution) as u32;
         sending.distribution = Some(index);
         Some(index)
+    }
+
+    /// Notes a message as open; its record is written if that has not happened.
+    fn note_open(&mut self, message: &Message) -> Option<MessageId> {
+        let durable = self.shared.durable.as_ref()?;
+        let level = durable.sessions_level();
+        let journal = self.durability.journal.as_mut()?;
+        let id = journal.message_id(message, level);
+        self.stats.journal_open_total.increment();
+        let header = message.header();
+        let routed = header.retain.then(|| durable.route_version(header.routed_version));
+        let (meta, len) = open::encode(routed);
+        let record = Record::Open { message: id, meta: &meta[..len] };
+        journal.append(record, level, Urgency::Rides);
+        Some(id)
     }
 
     /// A part of a distribution is where it belongs, and safe with `batch`.
@@ -172,7 +174,7 @@ impl Shard {
         commit: CommitSeq,
     ) {
         let Some(journal) = &mut self.durability.journal else { return };
-        let complete = journal.committed();
+        let complete = journal.journal.committed();
         let batch = journal.commits.elsewhere(commit, complete);
         self.receipt_came(net, receipt, batch);
     }
@@ -187,13 +189,20 @@ impl Shard {
             return;
         }
         let Distribution { message, batch, acknowledge, .. } = journal.distributions.remove(index);
-        journal.note_done(message);
+        self.note_done(message);
         if let Some(publisher) = acknowledge
             && self.is_session(publisher)
         {
             self.accept_from(publisher, batch);
             self.pump(net, publisher.slot);
         }
+    }
+
+    /// A message that was noted as open is where it belongs.
+    fn note_done(&mut self, message: MessageId) {
+        let Some(durable) = &self.shared.durable else { return };
+        let level = durable.sessions_level();
+        self.append(Record::Done { message }, level, Urgency::Rides);
     }
 
     /// A message for one member has found its place, or is given up: what kept it lets go of it.
@@ -207,6 +216,14 @@ impl Shard {
                 }
             }
         }
+    }
+
+    /// A message that arrived without a receipt, for sessions that may be durable: the shards that
+    /// have a record of it may be finished with it, so these sessions get a record of their own.
+    pub(in crate::shard) fn with_own_record(&self, message: Message) -> Message {
+        let Some(durable) = &self.shared.durable else { return message };
+        let is_journaled = durable.settings.keeps(message.header().qos);
+        if is_journaled && durable.has_sessions(self.id) { message.copied() } else { message }
     }
 
     /// Accepts a publisher's message: it is acknowledged once `batch` is committed.

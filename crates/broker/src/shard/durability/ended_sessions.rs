@@ -9,7 +9,8 @@ use tacho_journal::{Record, Urgency};
 use tacho_session::BatchSeq;
 
 use crate::keys::ClientKey;
-use crate::shard::durability::{JournaledSession, Journaling, SessionJournal};
+use crate::shard::Shard;
+use crate::shard::durability::{JournaledSession, SessionJournal};
 
 /// Sessions that ended a short while ago: as many at most as end between two commits.
 #[derive(Default)]
@@ -44,34 +45,36 @@ impl EndedSessions {
     }
 }
 
-impl Journaling {
+impl Shard {
     /// A session is over: everything that the journal has of it is forgotten.
     pub(in crate::shard) fn record_session_end(
         &mut self,
         key: &ClientKey,
         session: &SessionJournal,
     ) {
-        let (Some(journal), Some(journaled)) = (&mut self.journal, session.place) else { return };
+        let Some(journaled) = session.place else { return };
         let record = Record::DropQueue { queue: journaled.queue };
-        let batch = journal.append(record, journaled.level, Urgency::Rides);
-        let committed = journal.commits.committed();
-        journal.dropped.note(key.clone(), journaled, batch, committed);
+        let batch = self.append(record, journaled.level, Urgency::Rides);
+        if let Some(journal) = &mut self.durability.journal {
+            let committed = journal.commits.committed();
+            journal.dropped.note(key.clone(), journaled, batch, committed);
+        }
     }
 
     /// Whether a client's last session would come back if the broker died now.
     pub(in crate::shard) fn is_end_unsafe(&self, key: &ClientKey) -> bool {
-        self.journal.as_ref().is_some_and(|journal| {
+        self.durability.journal.as_ref().is_some_and(|journal| {
             journal.dropped.unsafe_end(key, journal.commits.committed()).is_some()
         })
     }
 
     /// What a client waits for who is told that it has no session of former times.
     pub(in crate::shard) fn forget_ended_session(&mut self, key: &ClientKey) -> BatchSeq {
-        let Some(journal) = &mut self.journal else { return BatchSeq::DONE };
+        let Some(journal) = &self.durability.journal else { return BatchSeq::DONE };
         let former = journal.dropped.unsafe_end(key, journal.commits.committed());
         let Some(JournaledSession { queue, level, .. }) = former else { return BatchSeq::DONE };
         // Once more, which changes nothing, but now a client waits for it.
-        journal.append(Record::DropQueue { queue }, level, Urgency::Forces)
+        self.append(Record::DropQueue { queue }, level, Urgency::Forces)
     }
 }
 

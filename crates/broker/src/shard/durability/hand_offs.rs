@@ -11,7 +11,9 @@ use tacho_session::{BatchSeq, Persist, Record};
 
 use super::hand_off_places::HandOffs;
 use crate::delivery::{Copy, Place};
-use crate::shard::durability::{Journaling, SessionJournal, ShardJournal};
+use crate::keys::SessionSlot;
+use crate::shard::Shard;
+use crate::shard::durability::{SessionJournal, ShardJournal};
 
 /// Takes the records of one session that has such messages, or had some.
 pub(in crate::shard) struct HandOffRecorder<'a> {
@@ -92,25 +94,28 @@ impl Persist<Copy> for HandOffRecorder<'_> {
     }
 }
 
-impl Journaling {
+impl Shard {
     /// A session is about to be offered a message that has this place.
-    pub(in crate::shard) fn hand_off(&mut self, session: &mut SessionJournal, place: Place) {
-        let Some(journal) = &mut self.journal else { return };
+    pub(in crate::shard) fn hand_off(&mut self, slot: SessionSlot, place: Place) {
+        let Some(journal) = &mut self.durability.journal else { return };
+        let session = &mut self.sessions[slot];
         let hand_offs = *session
+            .journal
             .hand_offs
             .get_or_insert_with(|| journal.hand_offs.insert(HandOffs::default()) as u32);
         journal.hand_offs[hand_offs as usize].offered = Some(place);
     }
 
     /// The place of a message that was offered, if the session has not taken it.
-    pub(in crate::shard) fn take_back_offer(&mut self, session: &SessionJournal) -> Option<Place> {
-        let hand_offs = session.hand_offs?;
-        self.journal.as_mut()?.hand_offs[hand_offs as usize].offered.take()
+    pub(in crate::shard) fn take_back_offer(&mut self, slot: SessionSlot) -> Option<Place> {
+        let hand_offs = self.sessions[slot].journal.hand_offs?;
+        self.durability.journal.as_mut()?.hand_offs[hand_offs as usize].offered.take()
     }
 
     /// A session is over, and has given back what it had.
     pub(in crate::shard) fn end_hand_offs(&mut self, session: &SessionJournal) {
-        if let (Some(hand_offs), Some(journal)) = (session.hand_offs, &mut self.journal) {
+        if let (Some(hand_offs), Some(journal)) = (session.hand_offs, &mut self.durability.journal)
+        {
             let hand_offs = journal.hand_offs.remove(hand_offs as usize);
             debug_assert!(hand_offs.places.is_empty(), "each message ended with a record");
         }

@@ -7,9 +7,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use slab::Slab;
 use tacho_codec::QoS;
-use tacho_journal::{
-    CommitSeq, Condition, Journal, MessageId, QueueId, Record as Entry, Urgency, Writer,
-};
+use tacho_journal::{Condition, Journal, MessageId, QueueId, Record as Entry, Urgency, Writer};
 use tacho_session::{BatchSeq, Delivery, Persist, Record};
 use tacho_topic::Group;
 
@@ -23,18 +21,17 @@ use crate::delivery::Place;
 use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::durable::body::encode_head;
 use crate::durable::entry::{self, EntryStage};
-use crate::durable::{Durable, WallClock, keys, open};
+use crate::durable::{Durable, WallClock, keys};
+use crate::keys::SessionSlot;
 use crate::mail::Mail;
 use crate::message::Message;
-use crate::shard::Net;
-use crate::shard::durability::{JournaledSession, Journaling, Subject};
+use crate::shard::durability::JournaledSession;
+use crate::shard::{Net, Shard};
 use crate::stats::ShardStats;
 
 /// A shard's side of the journal.
 pub(in crate::shard) struct ShardJournal {
-    shard: usize,
-    durable: Arc<Durable>,
-    journal: Journal,
+    pub(in crate::shard) journal: Journal,
     writer: Writer,
     wall: WallClock,
     offline_qos0: bool,
@@ -56,10 +53,8 @@ pub(in crate::shard) struct ShardJournal {
 }
 
 impl ShardJournal {
-    pub(super) fn new(shard: usize, durable: &Arc<Durable>, stats: Arc<ShardStats>) -> Self {
+    pub(in crate::shard) fn new(durable: &Durable, stats: Arc<ShardStats>) -> Self {
         Self {
-            shard,
-            durable: Arc::clone(durable),
             journal: durable.journal.clone(),
             writer: durable.journal.writer(),
             wall: durable.wall,
@@ -74,31 +69,6 @@ impl ShardJournal {
             head: Vec::new(),
             meta: Vec::new(),
         }
-    }
-
-    /// The shard that it belongs to.
-    pub(super) fn shard(&self) -> usize {
-        self.shard
-    }
-
-    /// What all shards share of the journal.
-    pub(super) fn durable(&self) -> &Durable {
-        &self.durable
-    }
-
-    /// What the shard counts.
-    pub(super) fn stats(&self) -> &ShardStats {
-        &self.stats
-    }
-
-    /// Up to this commit all are complete.
-    pub(super) fn committed(&self) -> CommitSeq {
-        self.journal.committed()
-    }
-
-    /// Asks for a commit.
-    pub(super) fn force(&self) {
-        self.journal.force();
     }
 
     /// Appends a record to the current batch. At the level of memory nothing is written.
@@ -216,25 +186,6 @@ impl ShardJournal {
         self.append(Entry::Remove { queue, seq }, level, Urgency::Rides);
     }
 
-    /// Notes a message as open; its record is written if that has not happened.
-    pub(super) fn note_open(&mut self, message: &Message) -> MessageId {
-        let level = self.durable.sessions_level();
-        let id = self.message_id(message, level);
-        self.stats.journal_open_total.increment();
-        let header = message.header();
-        let routed = header.retain.then(|| self.durable.route_version(header.routed_version));
-        let (meta, len) = open::encode(routed);
-        let record = Entry::Open { message: id, meta: &meta[..len] };
-        self.append(record, level, Urgency::Rides);
-        id
-    }
-
-    /// A message that was noted as open is where it belongs.
-    pub(super) fn note_done(&mut self, message: MessageId) {
-        let level = self.durable.sessions_level();
-        self.append(Entry::Done { message }, level, Urgency::Rides);
-    }
-
     /// Where the records of a session go.
     #[inline]
     pub(in crate::shard) fn persist(
@@ -279,13 +230,6 @@ impl ShardJournal {
             let urgency = if urgency == Urgency::Forces { Urgency::Waits } else { urgency };
             let commit = self.writer.close(urgency);
             self.commits.handed_over(commit);
-        }
-    }
-
-    fn send_receipts(&mut self, net: &mut Net) {
-        for OutgoingReceipt { receipt, batch } in self.receipts_out.drain(..) {
-            let commit = self.commits.commit_of(batch);
-            net.post(receipt.shard.into(), Mail::Stored(receipt, commit));
         }
     }
 }
@@ -416,22 +360,25 @@ impl Persist<Copy> for QueueRecorder<'_> {
     }
 }
 
-impl Journaling {
+impl Shard {
     /// A message that is going to wait in a durable session for long need not be in memory.
     pub(in crate::shard) fn store(
         &mut self,
         now_ns: u64,
-        session: Subject<'_>,
+        slot: SessionSlot,
         delivery: &mut Delivery<Copy>,
     ) {
-        let waits = !session.is_connected || session.machine.queue_len() >= IN_MEMORY_MAX;
-        let (Some(journaled), Some(journal)) = (&session.journal.place, &mut self.journal) else {
+        let session = &mut self.sessions[slot];
+        let waits = session.connection().is_none() || session.machine.queue_len() >= IN_MEMORY_MAX;
+        let (Some(journaled), Some(journal)) =
+            (&session.journal.place, &mut self.durability.journal)
+        else {
             return;
         };
         // Those of shared subscriptions go to others when the client leaves.
         let is_alone = delivery.message.group == NO_GROUP;
         let is_safe = delivery.qos != QoS::AtMostOnce
-            || journal.offline_qos0 && !session.is_connected && journal.is_fine();
+            || journal.offline_qos0 && session.connection().is_none() && journal.is_fine();
         if waits
             && is_alone
             && is_safe
@@ -444,34 +391,56 @@ impl Journaling {
         }
     }
 
+    /// Appends a record to the current batch.
+    pub(in crate::shard) fn append(
+        &mut self,
+        record: Entry<'_>,
+        level: Level,
+        urgency: Urgency,
+    ) -> BatchSeq {
+        let journal = self.durability.journal.as_mut();
+        journal.map_or(BatchSeq::DONE, |journal| journal.append(record, level, urgency))
+    }
+
     /// Hands the records of the event that was just handled to the journal, and tells other shards
     /// what of theirs is among them.
     #[inline]
     pub(in crate::shard) fn hand_over(&mut self, net: &mut Net) {
-        if let Some(journal) = &mut self.journal {
+        if let Some(journal) = &mut self.durability.journal {
             journal.hand_over();
             if !journal.receipts_out.is_empty() {
-                journal.send_receipts(net);
+                self.send_receipts(net);
             }
+        }
+    }
+
+    fn send_receipts(&mut self, net: &mut Net) {
+        let Some(journal) = &mut self.durability.journal else { return };
+        for OutgoingReceipt { receipt, batch } in journal.receipts_out.drain(..) {
+            let commit = journal.commits.commit_of(batch);
+            net.post(receipt.shard.into(), Mail::Stored(receipt, commit));
         }
     }
 
     /// Keeps a message as the retained one of its topic, or notes that there is none any more.
     pub(in crate::shard) fn record_retained(&mut self, message: &Message) -> BatchSeq {
         let header = message.header();
-        let Some(journal) = &mut self.journal else { return BatchSeq::DONE };
-        if !is_retained_durably(&journal.durable, &header.topic) {
+        let (Some(durable), Some(journal)) = (&self.shared.durable, &mut self.durability.journal)
+        else {
+            return BatchSeq::DONE;
+        };
+        if !is_retained_durably(durable, &header.topic) {
             return BatchSeq::DONE;
         }
-        let level = journal.durable.settings.retained_level;
+        let level = durable.settings.retained_level;
         let waits = header.qos != QoS::AtMostOnce;
         if !waits && !journal.is_fine() {
             // No session is told, and it must not pile up in memory.
-            journal.stats.journal_skipped_total.increment();
+            self.stats.journal_skipped_total.increment();
             return BatchSeq::DONE;
         }
         let urgency = if waits { Urgency::Forces } else { Urgency::Rides };
-        let version = journal.durable.retained_version(header.retained_version);
+        let version = durable.retained_version(header.retained_version);
         let (queue, key) = (QueueId::COMMON, &keys::retained(&header.topic)[..]);
         if message.payload().is_empty() {
             return journal.append(Entry::Delete { queue, key, version }, level, urgency);
@@ -483,12 +452,11 @@ impl Journaling {
 
     /// A retained message is not stored after all, or has expired.
     pub(in crate::shard) fn record_no_retained(&mut self, topic: &str, version: u64) {
-        let Some(journal) = &mut self.journal else { return };
-        let durable = &journal.durable;
+        let Some(durable) = &self.shared.durable else { return };
         let (level, version) = (durable.settings.retained_level, durable.retained_version(version));
         if is_retained_durably(durable, topic) {
             let (queue, key) = (QueueId::COMMON, &keys::retained(topic)[..]);
-            journal.append(Entry::Delete { queue, key, version }, level, Urgency::Rides);
+            self.append(Entry::Delete { queue, key, version }, level, Urgency::Rides);
         }
     }
 }

@@ -9,8 +9,7 @@ use tacho_journal::{MessageId, ReadError};
 use tacho_session::BatchSeq;
 use tacho_topic::Group;
 
-use super::Journaling;
-use super::session::{ReadRequest, Subject};
+use super::session::ReadRequest;
 use crate::delivery::Body;
 use crate::delivery::Place;
 use crate::delivery::{ForOne, Owed};
@@ -39,19 +38,16 @@ pub(crate) struct Loading {
     again: VecDeque<(u64, LoadRequest)>,
 }
 
-impl Journaling {
+impl Shard {
     /// Asks for the next messages of a session that are not in memory, unless that is under way or
     /// enough of them are.
     #[cold]
-    pub(in crate::shard) fn load(
-        &mut self,
-        net: &Net,
-        session: Subject<'_>,
-        reference: SessionRef,
-    ) {
+    pub(in crate::shard) fn load(&mut self, net: &Net, slot: SessionSlot) {
+        let session = &mut self.sessions[slot];
         let in_memory =
             session.machine.queue_len().saturating_sub(session.journal.stored.count as usize);
-        if session.journal.stored.request == ReadRequest::UnderWay || !session.is_connected {
+        if session.journal.stored.request == ReadRequest::UnderWay || session.connection().is_none()
+        {
             return;
         }
         // What is in memory may be behind what is not: it came when the queue was short again.
@@ -75,7 +71,8 @@ impl Journaling {
             return;
         }
         session.journal.stored.request = ReadRequest::UnderWay;
-        self.ask(net, LoadedFor::Session(reference), ids);
+        let wanted_for = LoadedFor::Session(self.sessions.reference(self.id, slot));
+        self.ask(net, LoadRequest { shard: self.id, wanted_for, ids });
     }
 
     /// Asks for a message of a shared subscription that a member has left, and that waits in the
@@ -88,37 +85,25 @@ impl Journaling {
         place: Place,
     ) {
         let wanted_for = LoadedFor::Group(Arc::clone(group), place);
-        self.ask(net, wanted_for, vec![id]);
+        self.ask(net, LoadRequest { shard: self.id, wanted_for, ids: vec![id] });
     }
 
-    fn ask(&mut self, net: &Net, wanted_for: LoadedFor, ids: Vec<MessageId>) {
-        let Some(journal) = &self.journal else { return };
-        self.send(net, LoadRequest { shard: journal.shard(), wanted_for, ids });
-    }
-
-    /// Asks later for messages that could not be had yet.
-    fn ask_later(&mut self, net: &Net, wanted_for: LoadedFor, ids: Vec<MessageId>) {
-        let Some(journal) = &self.journal else { return };
-        self.send_later(net, LoadRequest { shard: journal.shard(), wanted_for, ids });
-    }
-
-    fn send(&mut self, net: &Net, request: LoadRequest) {
-        let Some(journal) = &self.journal else { return };
-        let durable = journal.durable();
+    fn ask(&mut self, net: &Net, request: LoadRequest) {
+        let Some(durable) = &self.shared.durable else { return };
         if let Err(request) = durable.reader.ask(&durable.journal, request) {
-            self.send_later(net, request);
+            self.ask_later(net, request);
         }
     }
 
-    fn send_later(&mut self, net: &Net, request: LoadRequest) {
+    fn ask_later(&mut self, net: &Net, request: LoadRequest) {
         let due_ns = net.now_ns() + AGAIN_NS;
-        self.loading.again.push_back((due_ns, request));
+        self.durability.loading.again.push_back((due_ns, request));
     }
 
     /// Asks once more for what could not be had before. Says when the next one is due.
     #[inline]
     pub(in crate::shard) fn ask_again(&mut self, net: &Net) -> Option<u64> {
-        if self.loading.again.is_empty() {
+        if self.durability.loading.again.is_empty() {
             return None;
         }
         self.ask_due(net)
@@ -128,51 +113,13 @@ impl Journaling {
     fn ask_due(&mut self, net: &Net) -> Option<u64> {
         let now_ns = net.now_ns();
         while let Some((_, request)) =
-            self.loading.again.pop_front_if(|(due_ns, _)| *due_ns <= now_ns)
+            self.durability.loading.again.pop_front_if(|(due_ns, _)| *due_ns <= now_ns)
         {
-            self.send(net, request);
+            self.ask(net, request);
         }
-        self.loading.again.front().map(|(due_ns, _)| *due_ns)
+        self.durability.loading.again.front().map(|(due_ns, _)| *due_ns)
     }
 
-    /// A message as read; one that cannot be had is counted, and said in the log.
-    fn decoded(&self, id: MessageId, read: &Result<Arc<[u8]>, ReadError>) -> Option<Message> {
-        let journal = self.journal.as_ref()?;
-        let why = match read {
-            Ok(bytes) => match body::decode(bytes, journal.durable().wall, id) {
-                Some(message) => return Some(message),
-                None => "it is not understood".to_owned(),
-            },
-            Err(error) => error.to_string(),
-        };
-        journal.stats().lost_messages_total.increment();
-        tracing::error!(
-            shard = journal.shard(),
-            message = id.get(),
-            "a queued message is lost: {why}"
-        );
-        None
-    }
-}
-
-impl Subject<'_> {
-    /// Keeps no more of a session's queue in memory than where its messages are: its client is
-    /// gone.
-    pub(in crate::shard) fn unload(self) {
-        if !self.journal.is_durable() {
-            return;
-        }
-        let stored = &mut self.journal.stored.count;
-        self.machine.unload(0, |_, copy| {
-            if let Some(id) = copy.message.here().and_then(Message::stored) {
-                copy.message = Body::Stored(id);
-                *stored += 1;
-            }
-        });
-    }
-}
-
-impl Shard {
     /// Messages have been read.
     pub(in crate::shard) fn loaded(&mut self, net: &mut Net, loaded: Loaded) {
         let Loaded { wanted_for, messages } = loaded;
@@ -198,7 +145,7 @@ impl Shard {
                 return;
             }
         }
-        self.durability.ask_later(net, wanted_for, not_yet);
+        self.ask_later(net, LoadRequest { shard: self.id, wanted_for, ids: not_yet });
     }
 
     fn session_loaded(&mut self, net: &mut Net, session: SessionRef, messages: &[Read]) {
@@ -207,7 +154,7 @@ impl Shard {
         let decoded: Vec<(MessageId, Option<Message>)> = messages
             .iter()
             .filter(|(_, read)| !matches!(read, Err(ReadError::NotYet)))
-            .map(|(id, read)| (*id, self.durability.decoded(*id, read)))
+            .map(|(id, read)| (*id, self.decoded(*id, read)))
             .collect();
         let entry = &mut self.sessions[slot];
         entry.journal.stored.request = ReadRequest::None;
@@ -237,16 +184,48 @@ impl Shard {
                 continue;
             }
             let owed = Owed::Place(place);
-            match self.durability.decoded(*id, read) {
+            match self.decoded(*id, read) {
                 Some(message) => self.route_to_group(net, group, ForOne { message, owed }),
                 None => self.settle(net, owed, BatchSeq::DONE),
             }
         }
     }
 
+    /// A message as read; one that cannot be had is counted, and said in the log.
+    fn decoded(&self, id: MessageId, read: &Result<Arc<[u8]>, ReadError>) -> Option<Message> {
+        let durable = self.shared.durable.as_ref()?;
+        let why = match read {
+            Ok(bytes) => match body::decode(bytes, durable.wall, id) {
+                Some(message) => return Some(message),
+                None => "it is not understood".to_owned(),
+            },
+            Err(error) => error.to_string(),
+        };
+        self.stats.lost_messages_total.increment();
+        tracing::error!(shard = self.id, message = id.get(), "a queued message is lost: {why}");
+        None
+    }
+
     /// Gives up a message that cannot be had.
     fn discard_message(&mut self, slot: SessionSlot, seq: u64) {
         self.act(slot, |machine, recorder| machine.discard(seq, recorder));
         self.sessions[slot].journal.stored.left(1);
+    }
+
+    /// Keeps no more of a session's queue in memory than where its messages are: its client is
+    /// gone.
+    pub(in crate::shard) fn unload(&mut self, slot: SessionSlot) {
+        let session = &mut self.sessions[slot];
+        if !session.journal.is_durable() {
+            return;
+        }
+        let mut stored = session.journal.stored.count;
+        session.machine.unload(0, |_, copy| {
+            if let Some(id) = copy.message.here().and_then(Message::stored) {
+                copy.message = Body::Stored(id);
+                stored += 1;
+            }
+        });
+        session.journal.stored.count = stored;
     }
 }

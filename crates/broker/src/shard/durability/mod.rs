@@ -33,8 +33,9 @@ use unanswered::Unanswered;
 pub(super) use confirmations::{PendingConnect, RecordedChanges};
 pub(super) use distribution::{Acknowledge, Sending};
 pub(super) use journal::is_retained_durably;
-pub(super) use session::{JournaledSession, Machine, RecordedSession, SessionJournal, Subject};
-pub(super) use session_records::OpenedSession;
+pub(super) use recorder::{Machine, Subject};
+pub(super) use session::SessionJournal;
+pub(super) use session_records::{JournaledSession, OpenedSession};
 pub(super) use stalled::{ConnectAnswer, ConnectRequest};
 pub(super) use unanswered::{Changed, NOTHING_CAN_BE_WRITTEN};
 
@@ -49,12 +50,8 @@ pub(super) struct Journaling {
 }
 
 impl Journaling {
-    pub(super) fn new(
-        shard: usize,
-        durable: Option<&Arc<Durable>>,
-        stats: &Arc<ShardStats>,
-    ) -> Self {
-        let journal = |durable| Box::new(ShardJournal::new(shard, durable, Arc::clone(stats)));
+    pub(super) fn new(durable: Option<&Durable>, stats: &Arc<ShardStats>) -> Self {
+        let journal = |durable| Box::new(ShardJournal::new(durable, Arc::clone(stats)));
         Self {
             journal: durable.map(journal),
             loading: Loading::default(),

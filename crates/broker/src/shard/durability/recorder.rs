@@ -5,15 +5,27 @@
 //! registers the wait for the newest batch that the action promised, so that the session is served
 //! when that is committed. A `Recorder` cannot be made anywhere else: no promise can be forgotten.
 
-use tacho_session::{BatchSeq, Persist, Record};
+use tacho_session::{BatchSeq, Persist, Record, server};
 
 use super::Journaling;
 use super::hand_offs::HandOffRecorder;
 use super::journal::{QueueRecorder, ShardJournal};
-use super::session::{JournaledSession, Machine, SessionJournal, Subject};
+use super::session::SessionJournal;
+use super::session_records::JournaledSession;
 use crate::delivery::{Copy, Place};
 use crate::keys::SessionSlot;
 use crate::shard::Shard;
+
+/// The protocol machine of a session.
+pub(in crate::shard) type Machine = server::Session<Copy>;
+
+/// The session that is acted on.
+pub(in crate::shard) struct Subject<'a> {
+    pub(in crate::shard) machine: &'a mut Machine,
+    pub(in crate::shard) journal: &'a SessionJournal,
+    pub(in crate::shard) is_connected: bool,
+    pub(in crate::shard) generation: u32,
+}
 
 /// Takes the records of one session during one action.
 pub(in crate::shard) struct Recorder<'a> {

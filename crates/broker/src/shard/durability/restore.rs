@@ -11,6 +11,7 @@ use tacho_topic::{Filter, Group};
 use crate::config::Level;
 use crate::delivery::Place;
 use crate::delivery::{GroupRef, NO_GROUP};
+use crate::durable::Durable;
 use crate::durable::recovery::FoundSession;
 use crate::durable::start::{ShardPart, WaitingGroup};
 use crate::keys::SessionSlot;
@@ -33,8 +34,7 @@ impl Shard {
         }
         self.restore_retained(retained);
         for WaitingGroup { group, queue, waiting } in groups {
-            let durable = self.shared.durable.as_ref();
-            let level = durable.map_or(Level::Memory, |durable| durable.sessions_level());
+            let level = self.shared.durable.as_ref().map_or(Level::Memory, Durable::sessions_level);
             for (seq, message) in waiting {
                 self.restore_waiting(&group, Place { queue, seq, level }, message);
             }

@@ -1,16 +1,7 @@
 //! What the journal has of one session, and what its client waits for.
 
-use tacho_codec::Version;
-use tacho_journal::QueueId;
-use tacho_session::server;
-
 use super::confirmations::Confirmations;
-use crate::config::Level;
-use crate::delivery::Copy;
-use crate::keys::ClientKey;
-
-/// The protocol machine of a session.
-pub(in crate::shard) type Machine = server::Session<Copy>;
+use super::session_records::JournaledSession;
 
 /// A session's side of the journal.
 #[derive(Default)]
@@ -22,31 +13,6 @@ pub(in crate::shard) struct SessionJournal {
     /// Present while its client waits for a commit.
     pub(super) confirmations: Option<Box<Confirmations>>,
     pub(super) stored: StoredMessages,
-}
-
-/// A durable session's place in the journal, from its creation to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct JournaledSession {
-    pub(crate) queue: QueueId,
-    pub(crate) level: Level,
-    /// Whether the journal has a will of the session.
-    pub(crate) has_will: bool,
-}
-
-/// The session that is acted on.
-pub(in crate::shard) struct Subject<'a> {
-    pub(in crate::shard) machine: &'a mut Machine,
-    pub(in crate::shard) journal: &'a mut SessionJournal,
-    pub(in crate::shard) is_connected: bool,
-    pub(in crate::shard) generation: u32,
-}
-
-/// A session whose record is written.
-pub(in crate::shard) struct RecordedSession<'a> {
-    pub(in crate::shard) key: &'a ClientKey,
-    pub(in crate::shard) version: Version,
-    pub(in crate::shard) machine: &'a Machine,
-    pub(in crate::shard) journal: &'a mut SessionJournal,
 }
 
 /// Messages in a session's queue and window that are not in memory.

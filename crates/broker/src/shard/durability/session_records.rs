@@ -1,19 +1,27 @@
 //! Session records: that a session exists and until when, its subscriptions, its will.
 
 use tacho_codec::Version;
-use tacho_journal::{MessageId, Record, Urgency};
+use tacho_journal::{MessageId, QueueId, Record, Urgency};
 use tacho_session::{BatchSeq, WillState};
 use tacho_topic::Filter;
 
-use super::Journaling;
-use super::journal::ShardJournal;
-use super::session::{JournaledSession, RecordedSession, SessionJournal};
 use crate::config::Level;
 use crate::delivery::{Body, Copy};
 use crate::durable::body::encode_head_of_will;
 use crate::durable::keys::{self, Connectedness, SessionRecord, WillRecord};
+use crate::keys::SessionSlot;
 use crate::message::Message;
+use crate::shard::Shard;
 use crate::subscription::SubscriptionOptions;
+
+/// A durable session's place in the journal, from its creation to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct JournaledSession {
+    pub(crate) queue: QueueId,
+    pub(crate) level: Level,
+    /// Whether the journal has a will of the session.
+    pub(crate) has_will: bool,
+}
 
 /// What a CONNECT makes of a session, once it is accepted.
 pub(in crate::shard) struct OpenedSession<'a> {
@@ -24,11 +32,10 @@ pub(in crate::shard) struct OpenedSession<'a> {
     pub(in crate::shard) waits: bool,
 }
 
-impl Journaling {
+impl Shard {
     /// The place of a session that is made now, if it is to be durable.
     pub(in crate::shard) fn place_in_journal(&self, level: Level) -> Option<JournaledSession> {
-        let journal = self.journal.as_ref()?;
-        let durable = journal.durable();
+        let durable = self.shared.durable.as_ref()?;
         level.journal_level()?;
         Some(JournaledSession { queue: durable.journal.new_queue_id(), level, has_will: false })
     }
@@ -36,88 +43,60 @@ impl Journaling {
     /// Records that a session is about to be connected.
     pub(in crate::shard) fn record_opened(
         &mut self,
-        session: RecordedSession<'_>,
+        slot: SessionSlot,
         opened: &OpenedSession<'_>,
     ) -> BatchSeq {
-        let (Some(journal), Some(journaled)) = (&mut self.journal, &mut session.journal.place)
-        else {
-            return BatchSeq::DONE;
-        };
+        let session = &self.sessions[slot];
+        let Some(journaled) = session.journal.place else { return BatchSeq::DONE };
         let record = SessionRecord {
-            key: session.key.clone(),
+            key: session.key().clone(),
             version: opened.version,
             level: journaled.level,
             expiry_s: opened.expiry_s,
             state: Connectedness::Connected,
         };
         let urgency = if opened.waits { Urgency::Forces } else { Urgency::Rides };
-        let batch = journal.put(journaled, keys::SESSION, &record.encode(), urgency);
+        let batch = self.put(journaled, keys::SESSION, &record.encode(), urgency);
         let will = opened.will.map(|will| (will.clone(), None));
-        batch.max(journal.record_will(journaled, will, urgency))
+        batch.max(self.record_will(slot, will, urgency))
     }
 
     /// Records the state of a session without a connection, and what became of its will.
-    pub(in crate::shard) fn record_closed(&mut self, session: RecordedSession<'_>) {
-        let confirmations = session.journal.confirmations.as_ref();
-        if confirmations.is_some_and(|c| c.has_pending_connect()) {
+    pub(in crate::shard) fn record_closed(&mut self, slot: SessionSlot) {
+        let Some(durable) = &self.shared.durable else { return };
+        let wall = durable.wall;
+        let session = &self.sessions[slot];
+        let Some(journaled) = session.journal.place else { return };
+        let is_awaited =
+            session.journal.confirmations.as_ref().is_some_and(|c| c.has_pending_connect());
+        if is_awaited {
             return; // What is written down is how it will be.
         }
-        let (Some(journal), Some(journaled)) = (&mut self.journal, &mut session.journal.place)
-        else {
-            return;
-        };
-        let wall = journal.durable().wall;
         let record = SessionRecord {
-            key: session.key.clone(),
-            version: session.version,
+            key: session.key().clone(),
+            version: session.version(),
             level: journaled.level,
             expiry_s: session.machine.expiry_s(),
             state: Connectedness::EndsAt { unix_ns: wall.to_unix(session.machine.ends_at_ns()) },
         };
         let will = session.machine.will().map(|(will, at_ns)| (will.clone(), Some(at_ns)));
-        journal.put(journaled, keys::SESSION, &record.encode(), Urgency::Rides);
-        journal.record_will(journaled, will, Urgency::Rides);
+        self.put(journaled, keys::SESSION, &record.encode(), Urgency::Rides);
+        self.record_will(slot, will, Urgency::Rides);
     }
 
-    /// Records a subscription, new or with other options.
-    pub(in crate::shard) fn record_subscription(
-        &mut self,
-        session: &SessionJournal,
-        filter: &Filter,
-        mut options: SubscriptionOptions,
-    ) -> BatchSeq {
-        let (Some(journal), Some(journaled)) = (&mut self.journal, &session.place) else {
-            return BatchSeq::DONE;
-        };
-        if options.since > 0 {
-            options.since = journal.durable().route_version(options.since);
-        }
-        let value = keys::encode_options(&options);
-        journal.put(journaled, &keys::subscription(filter), &value, Urgency::Forces)
-    }
-
-    /// Records the end of a subscription.
-    pub(in crate::shard) fn record_unsubscribed(
-        &mut self,
-        session: &SessionJournal,
-        filter: &Filter,
-    ) -> BatchSeq {
-        let (Some(journal), Some(journaled)) = (&mut self.journal, &session.place) else {
-            return BatchSeq::DONE;
-        };
-        journal.delete(journaled, &keys::subscription(filter), Urgency::Forces)
-    }
-}
-
-impl ShardJournal {
     /// Records a session's will, with its due time if that is known, or that it has none.
     fn record_will(
         &mut self,
-        journaled: &mut JournaledSession,
+        slot: SessionSlot,
         will: Option<(WillState<Copy>, Option<u64>)>,
         urgency: Urgency,
     ) -> BatchSeq {
-        let wall = self.durable().wall;
+        let (Some(durable), Some(journaled)) =
+            (&self.shared.durable, self.sessions[slot].journal.place)
+        else {
+            return BatchSeq::DONE;
+        };
+        let wall = durable.wall;
         let has_will = will.is_some();
         let batch = match will {
             Some((WillState { message, delay_s }, due_ns)) => {
@@ -136,7 +115,9 @@ impl ShardJournal {
             None if journaled.has_will => self.delete(journaled, keys::WILL, urgency),
             None => BatchSeq::DONE,
         };
-        journaled.has_will = has_will;
+        if let Some(journaled) = &mut self.sessions[slot].journal.place {
+            journaled.has_will = has_will;
+        }
         batch
     }
 
@@ -145,7 +126,7 @@ impl ShardJournal {
         if let Some(id) = message.stored() {
             return Some(id);
         }
-        let id = self.durable().journal.new_message_id();
+        let id = self.shared.durable.as_ref()?.journal.new_message_id();
         let mut head = Vec::new();
         encode_head_of_will(message, &mut head);
         let record = Record::Message { id, body: &[&head, message.payload()] };
@@ -154,9 +135,38 @@ impl ShardJournal {
         Some(id)
     }
 
+    /// Records a subscription, new or with other options.
+    pub(in crate::shard) fn record_subscription(
+        &mut self,
+        slot: SessionSlot,
+        filter: &Filter,
+        mut options: SubscriptionOptions,
+    ) -> BatchSeq {
+        let (Some(durable), Some(journaled)) =
+            (&self.shared.durable, self.sessions[slot].journal.place)
+        else {
+            return BatchSeq::DONE;
+        };
+        if options.since > 0 {
+            options.since = durable.route_version(options.since);
+        }
+        let value = keys::encode_options(&options);
+        self.put(journaled, &keys::subscription(filter), &value, Urgency::Forces)
+    }
+
+    /// Records the end of a subscription.
+    pub(in crate::shard) fn record_unsubscribed(
+        &mut self,
+        slot: SessionSlot,
+        filter: &Filter,
+    ) -> BatchSeq {
+        let Some(journaled) = self.sessions[slot].journal.place else { return BatchSeq::DONE };
+        self.delete(journaled, &keys::subscription(filter), Urgency::Forces)
+    }
+
     fn put(
         &mut self,
-        journaled: &JournaledSession,
+        journaled: JournaledSession,
         key: &[u8],
         value: &[u8],
         urgency: Urgency,
@@ -167,7 +177,7 @@ impl ShardJournal {
         self.append(record, journaled.level, urgency)
     }
 
-    fn delete(&mut self, journaled: &JournaledSession, key: &[u8], urgency: Urgency) -> BatchSeq {
+    fn delete(&mut self, journaled: JournaledSession, key: &[u8], urgency: Urgency) -> BatchSeq {
         let record = Record::Delete { queue: journaled.queue, key, version: 0 };
         self.append(record, journaled.level, urgency)
     }

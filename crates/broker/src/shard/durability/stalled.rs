@@ -47,7 +47,7 @@ impl Shard {
         let Some(session) = session.filter(|session| !asked.clean_start && session.is_resumable())
         else {
             // Neither the end of a durable session nor a new one can be written.
-            let ends = is_journaled || self.durability.is_end_unsafe(client);
+            let ends = is_journaled || self.is_end_unsafe(client);
             return if ends || asked.level.journal_level().is_some() {
                 ConnectAnswer::Refused
             } else {

@@ -15,7 +15,6 @@ use tacho_session::BatchSeq;
 use tacho_session::server::End;
 use tacho_topic::Filter;
 
-use super::Journaling;
 use crate::keys::SessionSlot;
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
@@ -87,19 +86,17 @@ impl PendingAck {
     }
 }
 
-impl Journaling {
+impl Shard {
     /// A client waits for a commit.
-    pub(super) fn watch_unanswered(&mut self, net: &mut Net) {
-        if self.unanswered.timer.is_none() {
+    pub(in crate::shard) fn watch_unanswered(&mut self, net: &mut Net) {
+        if self.durability.unanswered.timer.is_none() {
             let deadline_ns = net.now_ns() + LOOK_NS;
             let timer = net.set_timer(deadline_ns, TimerToken::Unanswered.encode());
-            let was_stalled = self.is_stalled();
-            self.unanswered = Unanswered { timer: Some(timer), was_stalled };
+            let was_stalled = self.durability.is_stalled();
+            self.durability.unanswered = Unanswered { timer: Some(timer), was_stalled };
         }
     }
-}
 
-impl Shard {
     /// Answers the clients that have waited for too long.
     pub(in crate::shard) fn look_at_unanswered(&mut self, net: &mut Net) {
         self.durability.unanswered.timer = None;
@@ -110,7 +107,7 @@ impl Shard {
             }
         }
         if !self.unanswered().is_empty() {
-            self.durability.watch_unanswered(net);
+            self.watch_unanswered(net);
         }
     }
 

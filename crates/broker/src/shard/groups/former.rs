@@ -6,7 +6,10 @@ use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 use tacho_topic::Group;
 
+use super::GroupSlot;
 use crate::delivery::GroupRef;
+use crate::keys::SessionSlot;
+use crate::shard::Shard;
 
 /// Number of groups kept before the first check which ones are still needed.
 const CHECKED_AT_MIN: usize = 4;
@@ -33,7 +36,7 @@ impl FormerGroups {
     }
 
     /// Records a group; `in_hand` are the groups whose messages the session holds.
-    pub(super) fn note(&mut self, group: &Arc<Group>, in_hand: impl FnOnce() -> Ids) {
+    fn note(&mut self, group: &Arc<Group>, in_hand: impl FnOnce() -> Ids) {
         if self.find(GroupRef(group.id())).is_some() {
             return;
         }
@@ -43,6 +46,21 @@ impl FormerGroups {
             self.groups.retain(|left| in_hand.contains(&left.id()));
             self.checked_at = 2 * self.groups.len();
         }
+    }
+}
+
+impl Shard {
+    /// A session leaves a group; must be called while the group is known here.
+    pub(super) fn note_former_group(&mut self, slot: SessionSlot, local: GroupSlot) {
+        let group = &self.groups.groups[local.index()].group;
+        let session = &mut self.sessions[slot];
+        let machine = &session.machine;
+        if machine.inflight_len() + machine.queue_len() == 0 {
+            session.memberships.former = None;
+            return;
+        }
+        let in_hand = || machine.messages().map(|copy| copy.group.0).collect();
+        session.memberships.former.get_or_insert_default().note(group, in_hand);
     }
 }
 

@@ -84,7 +84,7 @@ impl Shard {
             _ => self.waits_durably(net, local, one),
         };
         if let Owed::Place(place) = one.owed {
-            self.durability.hand_off(&mut self.sessions[slot].journal, place);
+            self.hand_off(slot, place);
         }
         one
     }
@@ -93,7 +93,7 @@ impl Shard {
     pub(super) fn settle_hand_off(&mut self, net: &mut Net, slot: SessionSlot, owed: Owed) {
         match owed {
             Owed::Place(_) => {
-                let place = self.durability.take_back_offer(&self.sessions[slot].journal);
+                let place = self.take_back_offer(slot);
                 self.settle(net, place.map_or(Owed::Nothing, Owed::Place), BatchSeq::DONE);
             }
             owed => self.settle(net, owed, BatchSeq::DONE),

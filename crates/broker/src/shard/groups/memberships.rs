@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use tacho_topic::Group;
 
-use super::Membership;
-use super::former::FormerGroups;
-use crate::shard::durability::Machine;
+use super::{FormerGroups, Membership};
 
 /// The shared subscriptions of a session, and those that it has left with messages in hand.
 #[derive(Debug, Default)]
@@ -27,15 +25,5 @@ impl Memberships {
     /// no member of them.
     pub(in crate::shard) fn restore_former(&mut self, groups: Vec<Arc<Group>>) {
         self.former = Some(Box::new(FormerGroups::restored(groups)));
-    }
-
-    /// The session leaves a group.
-    pub(super) fn note_former(&mut self, group: &Arc<Group>, machine: &Machine) {
-        if machine.inflight_len() + machine.queue_len() == 0 {
-            self.former = None;
-            return;
-        }
-        let in_hand = || machine.messages().map(|copy| copy.group.0).collect();
-        self.former.get_or_insert_default().note(group, in_hand);
     }
 }

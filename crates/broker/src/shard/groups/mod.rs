@@ -208,9 +208,7 @@ impl Shard {
         let memberships = &mut self.sessions[slot].memberships.present;
         let Some(position) = memberships.iter().position(|m| m.local == local) else { return };
         let membership = memberships.swap_remove(position);
-        let session = &mut self.sessions[slot];
-        let group = &self.groups.at(local).group;
-        session.memberships.note_former(group, &session.machine);
+        self.note_former_group(slot, local);
         self.member_went(membership);
         let local_group = self.groups.at(local);
         local_group.members.remove(membership.member);

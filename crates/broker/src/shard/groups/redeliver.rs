@@ -79,9 +79,7 @@ impl Shard {
                     let owed = place.map_or(Owed::Nothing, Owed::Place);
                     self.route_to_group(net, &group, ForOne { message, owed });
                 }
-                (Body::Stored(id), Some(place)) => {
-                    self.durability.load_for_group(net, &group, id, place)
-                }
+                (Body::Stored(id), Some(place)) => self.load_for_group(net, &group, id, place),
                 (Body::Stored(_), None) => {}
             }
         }

@@ -107,7 +107,7 @@ impl Shard {
         let outcome = self.retained.store.arrive(message);
         if outcome == Outcome::Refused {
             self.stats.retained_refused_total.increment();
-            self.durability.record_no_retained(&topic, version);
+            self.record_no_retained(&topic, version);
         }
         if let Some(deadline_ns) = self.retained.store.next_expiry_ns() {
             self.arm_retained_timer(net, deadline_ns);
@@ -142,7 +142,7 @@ impl Shard {
         let expired = self.retained.store.expire(now_ns, EXPIRE_MAX);
         let count = expired.len();
         for (topic, version) in expired {
-            self.durability.record_no_retained(&topic, version);
+            self.record_no_retained(&topic, version);
         }
         self.stats.retained_expired_total.add(count as u64);
         if let Some(expiry_ns) = self.retained.store.next_expiry_ns() {

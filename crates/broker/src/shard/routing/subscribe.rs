@@ -172,8 +172,7 @@ impl Shard {
         }
         for (Changed { filter, .. }, options) in granted {
             let options = self.journaled_options(slot, filter).unwrap_or(*options);
-            let session = &self.sessions[slot].journal;
-            batch = batch.max(self.durability.record_subscription(session, filter, options));
+            batch = batch.max(self.record_subscription(slot, filter, options));
         }
         batch
     }
@@ -199,7 +198,7 @@ impl Shard {
         let mut changes = Vec::new();
         self.sessions[slot].subscriptions.remove(filter);
         self.remove_subscription(net, slot, filter, &mut changes);
-        self.durability.record_unsubscribed(&self.sessions[slot].journal, filter);
+        self.record_unsubscribed(slot, filter);
         self.shared.routes.apply(&changes);
         self.refresh_routes();
     }
@@ -219,7 +218,7 @@ impl Shard {
             }
             Filter::Shared(shared) => self.join_group(net, slot, shared, former),
         }
-        self.durability.record_subscription(&self.sessions[slot].journal, filter, former);
+        self.record_subscription(slot, filter, former);
     }
 
     fn add_subscription(
@@ -292,8 +291,7 @@ impl Shard {
                 Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
                 Ok(filter) if subscriptions.remove(&filter) => {
                     self.remove_subscription(net, slot, &filter, &mut changes);
-                    let session = &self.sessions[slot].journal;
-                    batch = batch.max(self.durability.record_unsubscribed(session, &filter));
+                    batch = batch.max(self.record_unsubscribed(slot, &filter));
                     ReasonCode::SUCCESS
                 }
                 Ok(_) => ReasonCode::NO_SUBSCRIPTION_EXISTED,

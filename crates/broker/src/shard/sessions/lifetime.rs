@@ -37,7 +37,7 @@ impl Shard {
                     if let Body::Here(will) = &will.message {
                         self.publish_will(net, will);
                     }
-                    self.durability.record_closed(self.sessions[slot].recorded());
+                    self.record_closed(slot);
                 }
                 Some(TimeoutEvent::SessionExpired) => {
                     self.stats.sessions_expired_total.increment();
@@ -73,8 +73,8 @@ impl Shard {
         } else {
             self.pass_on_unsent(net, slot);
             self.sessions.arm_timer(net, slot);
-            self.durability.record_closed(self.sessions[slot].recorded());
-            self.sessions[slot].subject().unload();
+            self.record_closed(slot);
+            self.unload(slot);
         }
         effects.error
     }
@@ -85,10 +85,10 @@ impl Shard {
         let undelivered = self.take_undelivered_of_groups(slot);
         self.remove_all_subscriptions(net, slot);
         let mut session = self.sessions.remove(slot);
-        self.durability.end_hand_offs(&session.journal);
+        self.end_hand_offs(&session.journal);
         session.timer.cancel(net);
         self.count_sessions();
         self.redistribute(net, undelivered);
-        self.durability.record_session_end(session.key(), &session.journal);
+        self.record_session_end(session.key(), &session.journal);
     }
 }

@@ -11,7 +11,7 @@ use crate::delivery::Copy;
 use crate::keys::{ClientKey, LinkIndex};
 use crate::message::Source;
 use crate::shard::admission::ClientPressure;
-use crate::shard::durability::{Machine, RecordedSession, SessionJournal, Subject};
+use crate::shard::durability::{Machine, SessionJournal, Subject};
 use crate::shard::groups::Memberships;
 use crate::shard::retained::SessionReplays;
 use crate::shard::routing::SubscribedFilters;
@@ -193,37 +193,14 @@ impl Session {
         expired - std::mem::replace(&mut self.expired_counted, expired)
     }
 
-    /// The client's output is above its limit; the control plane reports since when.
-    #[cold]
-    pub(in crate::shard) fn output_blocked(&mut self, now_ns: u64) {
-        self.machine.set_congested(true);
-        self.pressure.output_blocked(now_ns);
-    }
-
-    /// The client's output is below its limit again.
-    pub(in crate::shard) fn output_unblocked(&mut self) {
-        self.machine.set_congested(false);
-        self.pressure.output_unblocked();
-    }
-
     /// What an action on the session needs to know of it.
     #[inline]
     pub(in crate::shard) fn subject(&mut self) -> Subject<'_> {
         Subject {
             machine: &mut self.machine,
-            journal: &mut self.journal,
+            journal: &self.journal,
             is_connected: self.connection.is_some(),
             generation: self.generation,
-        }
-    }
-
-    /// What the journal writes of the session.
-    pub(in crate::shard) fn recorded(&mut self) -> RecordedSession<'_> {
-        RecordedSession {
-            key: &self.key,
-            version: self.terms.version(),
-            machine: &self.machine,
-            journal: &mut self.journal,
         }
     }
 

@@ -40,7 +40,7 @@ struct Seen {
 
 /// The posterior, on a grid of logarithms.
 #[derive(Clone, Debug)]
-pub(super) struct Evidence {
+pub(super) struct Posterior {
     seen: Vec<Seen>,
     /// Distance of the grid's points.
     step: f64,
@@ -87,7 +87,7 @@ impl Lapses {
     }
 }
 
-impl Evidence {
+impl Posterior {
     /// Nothing is known; the interval is to come as near as `precision`.
     pub(super) fn new(precision: f64) -> Self {
         let step = (precision / 8.0).clamp(0.000_2, 0.01);
@@ -200,10 +200,10 @@ impl Evidence {
 mod tests {
     use super::*;
 
-    fn seen(trials: &[(f64, TrialOutcome)]) -> Evidence {
-        let mut evidence = Evidence::new(0.05);
-        trials.iter().for_each(|(value, outcome)| evidence.add(*value, true, *outcome));
-        evidence
+    fn seen(trials: &[(f64, TrialOutcome)]) -> Posterior {
+        let mut posterior = Posterior::new(0.05);
+        trials.iter().for_each(|(value, outcome)| posterior.add(*value, true, *outcome));
+        posterior
     }
 
     #[test]
@@ -218,30 +218,30 @@ mod tests {
     #[test]
     fn one_failure_far_below_many_passes_does_not_move_the_limit() {
         use TrialOutcome::{Fail, Pass};
-        let evidence =
+        let posterior =
             seen(&[(3000.0, Pass), (6.0, Fail), (3000.0, Pass), (3200.0, Fail), (3000.0, Pass)]);
-        assert!(evidence.below(2500.0) < TAIL, "{}", evidence.below(2500.0));
+        assert!(posterior.below(2500.0) < TAIL, "{}", posterior.below(2500.0));
     }
 
     #[test]
     fn a_trial_that_was_disturbed_says_nothing() {
-        let mut evidence = seen(&[(1000.0, TrialOutcome::Pass)]);
-        let before = evidence.quantile(0.5);
-        evidence.add(1000.0, true, TrialOutcome::Disturbed);
-        evidence.add(1000.0, true, TrialOutcome::GeneratorBound);
-        assert_eq!(evidence.quantile(0.5), before);
+        let mut posterior = seen(&[(1000.0, TrialOutcome::Pass)]);
+        let before = posterior.quantile(0.5);
+        posterior.add(1000.0, true, TrialOutcome::Disturbed);
+        posterior.add(1000.0, true, TrialOutcome::GeneratorBound);
+        assert_eq!(posterior.quantile(0.5), before);
     }
 
     #[test]
     fn the_grid_follows_the_limit() {
-        let mut evidence = Evidence::new(0.05);
-        evidence.add(10.0, false, TrialOutcome::Pass);
-        evidence.add(20.0, false, TrialOutcome::Fail);
+        let mut posterior = Posterior::new(0.05);
+        posterior.add(10.0, false, TrialOutcome::Pass);
+        posterior.add(20.0, false, TrialOutcome::Fail);
         for _ in 0..3 {
-            evidence.add(100_000.0, true, TrialOutcome::Pass);
-            evidence.add(110_000.0, true, TrialOutcome::Fail);
+            posterior.add(100_000.0, true, TrialOutcome::Pass);
+            posterior.add(110_000.0, true, TrialOutcome::Fail);
         }
-        let limit = evidence.quantile(0.5).expect("trials were made");
+        let limit = posterior.quantile(0.5).expect("trials were made");
         assert!((95_000.0..115_000.0).contains(&limit), "{limit}");
     }
 }
