@@ -7,8 +7,8 @@ use tacho_monitor::{
     ProcessTreeSampler, now_ns,
 };
 
-/// Is this the name of a generator thread? Those beside them, which steer the load and measure
-/// trips, have no core of their own and may wait for it.
+/// Is this the name of a generator thread? Those that steer the load and measure round
+/// trips have no core of their own and may wait for it.
 fn is_generator_thread(name: &str) -> bool {
     name.strip_prefix("load-").is_some_and(|number| number.parse::<u16>().is_ok())
 }

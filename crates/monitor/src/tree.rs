@@ -91,7 +91,8 @@ impl ProcessTreeSampler {
         self.ended_ns += before.values().map(|gone| gone.cpu_ns).sum::<u64>();
         all.cpu_ns += self.ended_ns;
         let group_ns = cgroup::cpu_ns_of_only(&self.root, &self.pids());
-        match (*self.by_group.get_or_insert(group_ns.is_some()), group_ns) {
+        let has_group = group_ns.is_some();
+        match (*self.by_group.get_or_insert(has_group), group_ns) {
             (true, Some(group_ns)) => {
                 (all.cpu_ns, all.cpu_source) = (group_ns, CpuSource::ControlGroup);
             }

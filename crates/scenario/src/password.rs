@@ -11,12 +11,12 @@ use super::template::{ClientPlace, Template};
 /// The password of a group's clients, and where it comes from. Its text form is the latter only.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password {
-    value: Value,
-    source: Source,
+    value: Secret,
+    source: SecretOrigin,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum Value {
+enum Secret {
     Template(Template),
     Text(String),
     /// The environment variable is not set.
@@ -24,7 +24,7 @@ enum Value {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Source {
+enum SecretOrigin {
     Inline,
     File(PathBuf),
     Environment(String),
@@ -36,12 +36,12 @@ impl Password {
 
     /// One that is given where it is used, and may differ from client to client.
     pub(crate) const fn template(template: Template) -> Self {
-        Self { value: Value::Template(template), source: Source::Inline }
+        Self { value: Secret::Template(template), source: SecretOrigin::Inline }
     }
 
     /// One that is given where it is used.
     pub const fn text(text: String) -> Self {
-        Self { value: Value::Text(text), source: Source::Inline }
+        Self { value: Secret::Text(text), source: SecretOrigin::Inline }
     }
 
     /// The one in a file, which has nothing else.
@@ -57,8 +57,10 @@ impl Password {
         match text.lines().count() {
             0 => Err(format!("the password file '{shown}' is empty")),
             1 => Ok(Self {
-                value: Value::Text(text.to_owned()),
-                source: Source::File(std::path::absolute(path).unwrap_or_else(|_| path.into())),
+                value: Secret::Text(text.to_owned()),
+                source: SecretOrigin::File(
+                    std::path::absolute(path).unwrap_or_else(|_| path.into()),
+                ),
             }),
             lines => Err(format!(
                 "'{shown}' has {lines} lines: a password file holds one password, and is no \
@@ -69,14 +71,14 @@ impl Password {
 
     /// The one in an environment variable, whether it is set or not.
     pub fn in_environment(variable: &str) -> Self {
-        let value = std::env::var(variable).map_or(Value::Missing, Value::Text);
-        Self { value, source: Source::Environment(variable.to_owned()) }
+        let value = std::env::var(variable).map_or(Secret::Missing, Secret::Text);
+        Self { value, source: SecretOrigin::Environment(variable.to_owned()) }
     }
 
     /// The environment variable that has to be set, and is not.
     pub fn missing_variable(&self) -> Option<&str> {
         match (&self.value, &self.source) {
-            (Value::Missing, Source::Environment(variable)) => Some(variable),
+            (Secret::Missing, SecretOrigin::Environment(variable)) => Some(variable),
             _ => None,
         }
     }
@@ -84,9 +86,9 @@ impl Password {
     /// The password of one client.
     pub(crate) fn expand_at(&self, place: ClientPlace) -> Option<String> {
         match &self.value {
-            Value::Template(template) => Some(template.expand_at(place)),
-            Value::Text(text) => Some(text.clone()),
-            Value::Missing => None,
+            Secret::Template(template) => Some(template.expand_at(place)),
+            Secret::Text(text) => Some(text.clone()),
+            Secret::Missing => None,
         }
     }
 }
@@ -104,9 +106,9 @@ impl Serialize for Password {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
         match &self.source {
-            Source::File(path) => map.serialize_entry("password_file", path)?,
-            Source::Environment(variable) => map.serialize_entry("password_env", variable)?,
-            Source::Inline => map.serialize_entry("password_env", Self::VARIABLE)?,
+            SecretOrigin::File(path) => map.serialize_entry("password_file", path)?,
+            SecretOrigin::Environment(variable) => map.serialize_entry("password_env", variable)?,
+            SecretOrigin::Inline => map.serialize_entry("password_env", Self::VARIABLE)?,
         }
         map.end()
     }

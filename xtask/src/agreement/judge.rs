@@ -146,8 +146,9 @@ impl Agreement {
     }
 
     pub(super) fn line(&self) -> String {
-        let ratio =
-            |ratio: Option<f64>| ratio.map_or("?".to_owned(), |ratio| format!("{ratio:.3}"));
+        let ratio = |ratio: Option<f64>| {
+            ratio.map_or_else(|| "?".to_owned(), |ratio| format!("{ratio:.3}"))
+        };
         format!(
             "{:>3}K TPS, QoS {}, {}: CPU {} x, p50 {} x of the client's, {} of {} rounds: {:?}",
             self.tps_k,

@@ -301,7 +301,7 @@ impl Row {
         let Some(step) = &self.step else { return false };
         let carried = |achieved: f64, offered: f64| achieved * 100.0 >= offered * SUSTAINED_PERCENT;
         self.verdict == Verdict::GeneratorBound
-            && step.gates.iter().all(|gate| gate.passed || gate.name != Check::Steal.name())
+            && step.gates.iter().all(|gate| gate.passed || gate.name.known() != Some(Check::Steal))
             && step.send_delay_us.p99.is_some_and(|us| us < LATE_US_MAX)
             && step.violations.total() == 0
             && carried(step.achieved_in_per_s, step.offered_in_per_s)

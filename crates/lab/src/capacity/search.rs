@@ -265,7 +265,7 @@ impl Search {
         match self.plan.within(SearchPlan::WIDEST, surely, bound) {
             true => Err(SearchEnd::Found),
             // The interval is wide by chance: its ends say most.
-            false if self.history.len() % 2 == 0 => {
+            false if self.history.len().is_multiple_of(2) => {
                 self.full(self.estimate(2.0 * TAIL), Purpose::Confirm)
             }
             false => self.full(self.estimate(1.0 - 2.0 * TAIL), Purpose::Verify),

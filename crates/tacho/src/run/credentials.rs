@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use tacho_scenario::{Password, Scenario, Template};
 
-use super::target_arguments::{Named, TargetArguments};
+use super::named::Named;
 use crate::exit::{self, Failure};
 
 /// The environment variable with the user name of clients that have no other.
@@ -149,11 +149,14 @@ impl CredentialArguments {
 
 /// Gives the clients of each broker of `scenario` their credentials: those of the broker, those of
 /// all brokers, those of the scenario, those of the environment.
-pub(super) fn apply(arguments: &TargetArguments, scenario: &mut Scenario) {
+pub(super) fn apply<'a>(
+    given: &CredentialArguments,
+    of_broker: impl Fn(&str) -> Option<&'a BrokerCredentials>,
+    scenario: &mut Scenario,
+) {
     let named: Vec<String> = scenario.targets.keys().cloned().collect();
-    let given = &arguments.credentials;
     for name in std::iter::once(Scenario::DEFAULT_TARGET.to_owned()).chain(named) {
-        let broker = Named::of(&arguments.brokers, &name).map(|broker| &broker.credentials);
+        let broker = of_broker(&name);
         let username = broker
             .and_then(|broker| broker.username.as_ref())
             .or_else(|| Named::of(&given.usernames, &name))

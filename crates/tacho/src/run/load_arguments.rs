@@ -12,8 +12,9 @@ use tacho_scenario::threshold::Threshold;
 use tacho_scenario::{Limits, Scenario, ScenarioError, Timing};
 
 use super::credentials;
+use super::named::Named;
 use super::stage::create;
-use super::target_arguments::{Named, TargetArguments};
+use super::target_arguments::TargetArguments;
 use crate::exit::{self, Failure};
 use crate::scenario::{AdjustArguments, failure, parse_var};
 use crate::ui_arguments::UiArguments;
@@ -231,7 +232,9 @@ impl LoadArguments {
             }
             target.tls = targets.transport.tls(target);
         }
-        credentials::apply(targets, &mut scenario);
+        let of_broker =
+            |name: &str| Named::of(&targets.brokers, name).map(|broker| &broker.credentials);
+        credentials::apply(&targets.credentials, of_broker, &mut scenario);
         scenario
     }
 }

@@ -6,6 +6,7 @@ mod credentials;
 mod follow;
 mod live_feed;
 mod load_arguments;
+mod named;
 mod progress;
 mod stage;
 mod target;

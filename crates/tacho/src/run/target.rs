@@ -10,7 +10,8 @@ use tacho_scenario::{
     Bridge, BrokerUrl, Group, ProtocolVersion, Scenario, Scheme, Shortage, TlsOptions,
 };
 
-use super::target_arguments::{Named, TargetArguments};
+use super::named::Named;
+use super::target_arguments::TargetArguments;
 use super::transport::transport;
 use crate::exit::{self, Failure};
 
