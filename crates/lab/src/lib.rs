@@ -14,6 +14,7 @@
 //! - [`campaign`] and [`capacity`]: ladders, suites and searches out of runs.
 //! - [`compare`]: what differs between runs, and whether that is more than noise; repeats of sides
 //!   in turns.
+//! - [`repeats`](mod@repeats): one scenario several times, with statistics.
 //!
 //! Campaigns perform their runs on a [`Bench`](campaign::Bench), which has the brokers. Nothing
 //! here opens an MQTT socket or renders: records go to the report.
@@ -30,6 +31,7 @@ pub mod findings;
 pub mod needs;
 pub mod plan;
 mod probe;
+pub mod repeats;
 pub mod run;
 pub mod spinning;
 pub mod verdict;

@@ -196,7 +196,7 @@ pub fn threshold_cause(result: &ThresholdResult) -> Cause {
 /// The verdict that counts when several apply. A run cut short says little; a broken contract is
 /// real whatever the generator did; the generator's health comes before all figures.
 pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
-    const ORDER: [Verdict; 9] = [
+    const ORDER: [Verdict; 10] = [
         Verdict::Aborted,
         Verdict::QosViolation,
         // A disturbance may be why the generator was late: it is named first, and passes.
@@ -206,6 +206,7 @@ pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
         Verdict::NotSustained,
         Verdict::NotSteady,
         Verdict::ThresholdFailed,
+        Verdict::Unclear,
         Verdict::Ok,
     ];
     let rank = |verdict: &Verdict| ORDER.iter().position(|known| known == verdict);

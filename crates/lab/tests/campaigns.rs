@@ -254,7 +254,7 @@ fn a_suite_goes_on_with_a_fresh_broker_in_the_next_series() {
         .map(|(series, point)| {
             let none = Adjustment::NONE;
             let scenario = Scenario::load(&series.scenario, &point.vars, &none, Limits::NONE);
-            SuiteRow { series, point, scenario: Ok(scenario.expect("a scenario")) }
+            SuiteRow { series, point, scale: 1.0, scenario: Ok(scenario.expect("a scenario")) }
         })
         .collect();
     let first = rows.iter().filter(|row| row.series.name == "qos0").count();

@@ -17,6 +17,8 @@ pub enum RunKind {
     /// One run of one scenario.
     #[default]
     Run,
+    /// Several runs of one scenario, with statistics.
+    Repeats,
     /// Steps of one variable.
     Ladder,
     /// A search for the highest load that meets objectives.
@@ -32,6 +34,7 @@ impl RunKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Run => "run",
+            Self::Repeats => "repeats",
             Self::Ladder => "ladder",
             Self::Capacity => "capacity",
             Self::Suite => "suite",

@@ -206,6 +206,18 @@ pub enum Cause {
         /// Why it does not.
         because: Vec<ConditionCause>,
     },
+    /// A condition of a comparison cannot be decided.
+    ConditionUndecided {
+        /// What was asked to hold.
+        requirement: Requirement,
+        /// Why it cannot be decided.
+        because: Vec<ConditionCause>,
+    },
+    /// Too few repeats of a comparison count.
+    TooFewRepeats {
+        /// Repeats per side from which on differences are judged.
+        least: u64,
+    },
     /// Another reason, of one step of a campaign.
     InStep {
         /// The step.

@@ -68,6 +68,9 @@ pub enum Observation {
     DelayedAcknowledgements {
         /// Share of the latencies there.
         percent: f64,
+        /// Is the broker known to be mosquitto?
+        #[serde(default)]
+        is_mosquitto: bool,
     },
     /// A plateau at 200 ms.
     RetransmissionTimeouts {

@@ -8,6 +8,7 @@ use tacho_scenario::VarValue;
 use crate::action::ActionRecord;
 use crate::campaign::{Capacity, Finding, Recommendation, RunKind, Series, Skipped};
 use crate::cause::Cause;
+use crate::comparison::FigureRow;
 use crate::course::{PhaseRecord, Restart};
 use crate::headline::Headline;
 use crate::hosts::MonitorRecord;
@@ -113,6 +114,9 @@ pub struct RunRecord {
     /// The load at which each series reaches an objective.
     #[serde(default)]
     pub recommendations: Vec<Recommendation>,
+    /// Of repeats: the figures of the runs that count, with one spread each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeated: Vec<FigureRow>,
     /// The result of a search.
     #[serde(default)]
     pub capacity: Option<Capacity>,

@@ -338,6 +338,16 @@ impl Step {
         }
     }
 
+    /// Deliveries that came in percent of those that were due; absent where none was. Messages that
+    /// the schedule asked for and that were never sent are due, too.
+    pub fn arrived_percent(&self) -> Option<f64> {
+        let (sent, scheduled) = (self.expected as f64, self.offered_out_per_s * self.window_s);
+        // The edges of the window may cut a message off the schedule.
+        let is_whole = sent * 100.0 >= scheduled * SUSTAINED_PERCENT;
+        let due = if is_whole { sent } else { scheduled };
+        (due > 0.0).then(|| (self.received as f64 * 100.0 / due).min(100.0))
+    }
+
     /// Memory in use on the broker's host in percent: of the busiest host that is watched, else of
     /// the machine that the run is on.
     pub fn memory_percent(&self) -> Option<f64> {

@@ -24,6 +24,8 @@ pub enum Verdict {
     QosViolation,
     /// A threshold does not hold.
     ThresholdFailed,
+    /// A comparison with too few repeats that count: it says nothing either way.
+    Unclear,
     /// The run did not come to its end.
     Aborted,
 }
@@ -40,12 +42,21 @@ impl Verdict {
             Self::NotSteady => "not_steady",
             Self::QosViolation => "qos_violation",
             Self::ThresholdFailed => "threshold_failed",
+            Self::Unclear => "unclear",
             Self::Aborted => "aborted",
         }
     }
 
     /// Whether figures with this verdict say something about the broker.
     pub const fn counts(self) -> bool {
-        !matches!(self, Self::GeneratorBound | Self::Disturbed | Self::NetworkBound | Self::Aborted)
+        let is_void = matches!(
+            self,
+            Self::GeneratorBound
+                | Self::Disturbed
+                | Self::NetworkBound
+                | Self::Unclear
+                | Self::Aborted
+        );
+        !is_void
     }
 }

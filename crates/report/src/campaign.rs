@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use super::lang::Lang;
+use super::repeats;
 use super::text::closing_text;
 use tacho_record::{
     Capacity, Position, Recommendation, RunKind, RunRecord, Severity, Skipped, Step, StepTarget,
     TrialOutcome,
 };
 use tacho_scenario::format;
-use tacho_scenario::steps::shown;
+use tacho_scenario::steps::{is_rate, shown};
 
 /// Width of the column of labels.
 const LABEL_WIDTH: usize = 30;
@@ -32,6 +33,7 @@ pub fn campaign_text(record: &RunRecord) -> String {
     } else {
         series(&mut out, record);
     }
+    repeated(&mut out, record);
     for skipped in &record.skipped {
         let Skipped { series, label, reason, .. } = skipped;
         let _ = writeln!(out, "skipped {series}, {label}: {reason}");
@@ -78,6 +80,27 @@ pub fn step_line(label: &str, step: &Step) -> String {
     )
 }
 
+/// Median and range of each figure over repeats.
+fn repeated(out: &mut String, record: &RunRecord) {
+    let rows = repeats::rows(Lang::En, record);
+    if rows.is_empty() {
+        return;
+    }
+    let [figure, numbers @ ..] = repeats::heads(Lang::En);
+    let _ = write!(out, "\n{:<48}", figure.to_uppercase());
+    for head in numbers {
+        let _ = write!(out, "{head:>16}");
+    }
+    let _ = writeln!(out);
+    for [figure, numbers @ ..] in rows {
+        let _ = write!(out, "  {figure:<46}");
+        for number in numbers {
+            let _ = write!(out, "{number:>16}");
+        }
+        let _ = writeln!(out);
+    }
+}
+
 /// The part of one of several brokers.
 fn target_line(target: &StepTarget) -> String {
     let cpu = target.cpu_percent.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.1}"));
@@ -91,13 +114,21 @@ fn target_line(target: &StepTarget) -> String {
     )
 }
 
+/// What the labels of steps are: those of suites are totals, as published.
+fn column(kind: RunKind, variable: &str) -> &str {
+    match kind {
+        RunKind::Suite if is_rate(variable) => "TPS (in + out)",
+        _ => variable,
+    }
+}
+
 fn series(out: &mut String, record: &RunRecord) {
     for series in &record.series {
         if series.steps.is_empty() {
             continue;
         }
         let _ = writeln!(out, "\n{}", series.label.to_uppercase());
-        head(out, series.variable.as_deref().unwrap_or(""));
+        head(out, column(record.kind, series.variable.as_deref().unwrap_or("")));
         for step in series.steps.iter().filter_map(|index| record.steps.get(*index)) {
             let _ = writeln!(out, "{}", step_line(&step.label, step));
             for target in &step.targets {

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::grouped::{self, Group};
 use super::lang::Lang;
-use tacho_record::{RunRecord, Severity, Step};
+use tacho_record::{RunRecord, Severity};
 
 /// Makes any text safe inside elements and quoted attributes.
 pub fn escape(text: &str) -> String {
@@ -54,31 +55,30 @@ pub(super) fn tiles(out: &mut String, tiles: &[(String, String)]) {
     out.push_str("</div>\n");
 }
 
-/// Findings, the most severe first, and notes.
+/// A line; where it stands for several sentences, these are folded below it.
+pub(super) fn folded(group: &Group) -> String {
+    let line = escape(&group.line);
+    if group.details.is_empty() {
+        return line;
+    }
+    let details = group.details.iter().map(|one| format!("<li>{}</li>", escape(one)));
+    let details: String = details.collect();
+    format!("<details class=\"folded\"><summary>{line}</summary><ul>{details}</ul></details>")
+}
+
+/// Findings, one line per kind, the most severe first, and notes.
 pub(super) fn remarks(lang: Lang, out: &mut String, record: &RunRecord) {
-    let mut findings: Vec<_> = record.findings.iter().collect();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let findings = grouped::findings(lang, record, Severity::Info);
     if !findings.is_empty() {
         out.push_str("<ul class=\"findings\">");
         for finding in findings {
-            let (class, severity) = match finding.severity {
+            let (class, severity) = match finding.severity.unwrap_or(Severity::Info) {
                 Severity::Info => ("info", lang.info()),
                 Severity::Warning => ("warning", lang.warning()),
                 Severity::Error => ("error", lang.error()),
             };
-            let step = finding.step.and_then(|index| record.steps.get(index));
-            // Sentences about the steps of a ladder say themselves which one they are about.
-            let is_unnamed = |step: &&Step| {
-                !step.label.is_empty() && !finding.sentence.contains(step.label.as_str())
-            };
-            let step = step.filter(is_unnamed);
-            let place = step.map_or_else(String::new, |step| format!("{}: ", step.label));
-            let _ = write!(
-                out,
-                "<li class=\"{class}\"><b>{severity}</b> {}{}</li>",
-                escape(&place),
-                escape(&lang.finding(finding))
-            );
+            let _ =
+                write!(out, "<li class=\"{class}\"><b>{severity}</b> {}</li>", folded(&finding));
         }
         out.push_str("</ul>\n");
     }

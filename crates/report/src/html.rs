@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use super::data::ReportData;
 use super::document::document;
-use super::elements::{banner, escape};
+use super::elements::{banner, escape, folded};
+use super::grouped;
 use super::lang::Lang;
 use super::page::Page;
 use super::steps_table::verdict_words;
@@ -31,6 +32,7 @@ pub fn html(data: &ReportData<'_>) -> String {
 fn header(lang: Lang, out: &mut String, record: &RunRecord) {
     let kind = match record.kind {
         RunKind::Run => lang.load_test(),
+        RunKind::Repeats => lang.repeated_load_test(),
         RunKind::Ladder => lang.load_test_in_steps(),
         RunKind::Capacity => lang.capacity_search(),
         RunKind::Suite => lang.test_suite(),
@@ -63,10 +65,11 @@ fn header(lang: Lang, out: &mut String, record: &RunRecord) {
         capitalised(verdict_words(lang, record.verdict)),
         escape(&words::verdict(lang, record))
     );
-    if !record.reasons.is_empty() {
+    let reasons = grouped::reasons(lang, record);
+    if !reasons.is_empty() {
         out.push_str("<ul>");
-        for reason in lang.reasons(&record.reasons, &record.causes) {
-            let _ = write!(out, "<li>{}</li>", escape(&reason));
+        for reason in reasons {
+            let _ = write!(out, "<li>{}</li>", folded(&reason));
         }
         out.push_str("</ul>");
     }

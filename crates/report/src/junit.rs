@@ -122,6 +122,7 @@ fn status_of(verdict: Verdict, reasons: &[String]) -> TestCaseStatus {
         | Verdict::Disturbed
         | Verdict::NetworkBound
         | Verdict::NotSteady
+        | Verdict::Unclear
         | Verdict::Aborted => NonSuccessKind::Error,
     };
     failed(kind, verdict.name(), &reasons.join("\n"))

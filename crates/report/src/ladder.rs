@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::axis::{Scale, Unit};
 use super::chart::{Axis, Chart, Line, Mark, Marker, Style, from_zero, greatest, least};
 use super::lang::Lang;
-use tacho_record::{Position, Recommendation, RunRecord, Series, Step, Verdict};
+use tacho_record::{Position, Recommendation, RunKind, RunRecord, Series, Step, Verdict};
 use tacho_scenario::format;
 use tacho_scenario::published::{self, GuidePoint};
 
@@ -38,6 +38,10 @@ enum Against {
 /// All figures: series with the same `figure` are overlaid. A series of a single point is no curve
 /// and stands in the table only.
 pub(super) fn figures(lang: Lang, record: &RunRecord) -> Vec<Figure> {
+    // Repeats of one load are no curve.
+    if record.kind == RunKind::Repeats {
+        return Vec::new();
+    }
     let mut groups: Vec<(&str, Vec<&Series>)> = Vec::new();
     for series in record.series.iter().filter(|series| points(record, series) > 1) {
         let name = if series.figure.is_empty() { &series.name } else { &series.figure };

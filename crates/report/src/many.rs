@@ -12,7 +12,7 @@ use super::page::Page;
 use super::single::conditions;
 use super::steps_table::{self, report_of, verdict_words};
 use super::surroundings::surroundings;
-use super::{capacity, words};
+use super::{capacity, repeats, words};
 use tacho_record::{Position, RunRecord, Series, Step};
 use tacho_scenario::format::{latency, percent, rate};
 use tacho_scenario::published;
@@ -34,6 +34,7 @@ pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
         page.charts(vec![capacity::chart(lang, found)]);
         capacity::table(lang, record, found).render(&mut page.out);
     }
+    repeats(page, record);
     recommendations(page, record);
     figures(page, record);
     step_tables(page, record);
@@ -81,6 +82,21 @@ fn key_figures(lang: Lang, record: &RunRecord) -> Vec<(String, String)> {
         tiles.push((record.skipped.len().to_string(), lang.points_skipped().to_owned()));
     }
     tiles
+}
+
+/// Median and range of each figure over repeats.
+fn repeats(page: &mut Page, record: &RunRecord) {
+    let lang = page.lang;
+    let rows = repeats::rows(lang, record);
+    if rows.is_empty() {
+        return;
+    }
+    page.section("repeats", lang.over_the_runs());
+    let mut grid = Grid::new(&repeats::heads(lang));
+    for cells in rows {
+        grid.row(false, cells.into_iter().map(Cell::text).collect());
+    }
+    grid.render(&mut page.out);
 }
 
 fn recommendations(page: &mut Page, record: &RunRecord) {

@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::campaign::{capacity_text, recommendation_text};
+use crate::elements::escape;
+use crate::grouped::{self, Group};
 use crate::lang::Lang;
+use crate::repeats;
 use tacho_record::{Capacity, RunKind, RunRecord, Severity, Step, TrialOutcome, Verdict};
 use tacho_scenario::format;
 use tacho_scenario::steps::shown;
@@ -32,7 +35,7 @@ pub fn markdown(record: &RunRecord) -> String {
         format!("{}: {}", Lang::En.headline(headline), Lang::En.headline_value(headline))
     };
     list(&mut out, record.headlines.iter().map(shown));
-    list(&mut out, record.reasons.iter().cloned());
+    groups(&mut out, &grouped::reasons(Lang::En, record));
     let results = record
         .recommendations
         .iter()
@@ -44,6 +47,7 @@ pub fn markdown(record: &RunRecord) -> String {
         _ => steps(&mut out, record),
     }
     let _ = writeln!(out);
+    repeated(&mut out, record);
     thresholds(&mut out, record);
     list(
         &mut out,
@@ -51,8 +55,7 @@ pub fn markdown(record: &RunRecord) -> String {
             format!("skipped {}, {}: {}", skipped.series, skipped.label, skipped.reason)
         }),
     );
-    let findings = record.findings.iter().filter(|finding| finding.severity > Severity::Info);
-    list(&mut out, findings.map(|finding| finding.sentence.clone()));
+    groups(&mut out, &grouped::findings(Lang::En, record, Severity::Warning));
     list(&mut out, record.notes.iter().cloned());
     out
 }
@@ -90,6 +93,20 @@ fn steps(out: &mut String, record: &RunRecord) {
     }
 }
 
+/// Median and range of each figure over repeats.
+fn repeated(out: &mut String, record: &RunRecord) {
+    let rows = repeats::rows(Lang::En, record);
+    if rows.is_empty() {
+        return;
+    }
+    let _ =
+        writeln!(out, "| {} |\n|---|---:|---:|---:|---:|", repeats::heads(Lang::En).join(" | "));
+    for cells in rows {
+        let _ = writeln!(out, "| {} |", cells.map(|cell| text(&cell)).join(" | "));
+    }
+    let _ = writeln!(out);
+}
+
 fn thresholds(out: &mut String, record: &RunRecord) {
     if record.thresholds.is_empty() {
         return;
@@ -119,6 +136,16 @@ fn cells(step: Option<&Step>) -> String {
         format!("{} %", shown((step.loss_percent() * 1e4).round() / 1e4)),
     ]
     .join(" | ")
+}
+
+/// A line per group; the sentences behind it are folded.
+fn groups(out: &mut String, groups: &[Group]) {
+    list(out, groups.iter().map(|group| group.line.clone()));
+    for group in groups.iter().filter(|group| !group.details.is_empty()) {
+        let _ = writeln!(out, "<details><summary>{}</summary>\n", escape(&group.line));
+        list(out, group.details.iter().cloned());
+        let _ = writeln!(out, "</details>\n");
+    }
 }
 
 fn list(out: &mut String, lines: impl Iterator<Item = String>) {

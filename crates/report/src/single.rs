@@ -16,6 +16,7 @@ use super::services;
 use super::steps_table;
 use super::surroundings::surroundings;
 use super::tables::{latencies, latency_heads, lost, tables};
+use super::words;
 use tacho_record::{Headline, RunRecord, Series, Step, WhoseCpu};
 use tacho_scenario::format::{self, percent, rate, thousands};
 
@@ -84,14 +85,15 @@ fn key_figures(lang: Lang, record: &RunRecord, step: &Step) -> Vec<(String, Stri
     let us = |value: Option<u64>| lang.latency_or(value.map(|value| value as f64));
     let on_top = |headline: &Headline| (lang.headline_value(headline), lang.headline(headline));
     let on_top: Vec<(String, String)> = record.headlines.iter().map(on_top).collect();
+    let mean = step.latency_us.mean.map_or_else(|| us(None), format::latency);
     let mut tiles = vec![
         (rate(step.tps), lang.messages_per_second_in_out()),
-        (step.latency_us.mean.map_or_else(|| us(None), format::latency), lang.mean_latency()),
+        (mean, lang.mean_latency()),
         (us(step.latency_us.p99), lang.p99_of_latency()),
-        (thousands(step.lost), lang.messages_lost()),
+        (thousands(step.lost), lang.deliveries_lost()),
     ];
     if step.acknowledged_lost > 0 || course::is_eventful(record) {
-        tiles.push((thousands(step.acknowledged_lost), lang.acknowledged_but_lost()));
+        tiles.push((thousands(step.acknowledged_lost), lang.deliveries_acknowledged_but_lost()));
     }
     match (step.cpu_percent, step.whose_cpu.as_deref().and_then(WhoseCpu::parse)) {
         (Some(cpu), Some(WhoseCpu::Host)) => {
@@ -110,7 +112,13 @@ fn key_figures(lang: Lang, record: &RunRecord, step: &Step) -> Vec<(String, Stri
     if record.steps.len() > 1 {
         tiles.push((record.steps.len().to_string(), lang.measured_windows_figures_of_the_last()));
     }
-    let others = tiles.into_iter().map(|(value, name)| (value, name.to_owned()));
+    let latencies = [lang.mean_latency(), lang.p99_of_latency()];
+    let share = words::arrived_much_less(step);
+    let label = |name: &str| match &share {
+        Some(share) if latencies.contains(&name) => lang.of_those_that_arrived(name, share),
+        _ => name.to_owned(),
+    };
+    let others = tiles.into_iter().map(|(value, name)| (value, label(name)));
     on_top.into_iter().chain(others).collect()
 }
 

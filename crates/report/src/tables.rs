@@ -102,11 +102,15 @@ fn deliveries(lang: Lang, step: &Step) -> Table {
         counted(lang.sent(), step.sent, false),
         counted(lang.deliveries_expected(), step.expected, false),
         counted(lang.received(), step.received, false),
-        counted(lang.lost(), step.lost, broken.lost > 0),
+        counted(lang.deliveries_lost(), step.lost, broken.lost > 0),
         counted(lang.acknowledged_but_lost(), step.acknowledged_lost, step.acknowledged_lost > 0),
         counted(lang.duplicates(), step.duplicates, broken.duplicates > 0),
         counted(lang.out_of_order(), step.out_of_order, broken.out_of_order > 0),
     ];
+    if step.acknowledged_lost > 0 {
+        // The other rows are about the measured window alone.
+        rows.insert(5, row(lang.warm_up_included(), lang.yes().to_owned()));
+    }
     for (name, value) in [
         (lang.lost_at_the_end_or_still_on_their_way(), step.undelivered),
         (lang.acknowledged_still_to_come(), step.acknowledged_pending),

@@ -31,6 +31,9 @@ pub fn tell(record: &mut RunRecord) {
             trial.reasons = trial.causes.iter().map(|cause| LANG.cause(cause)).collect();
         }
     }
+    for row in &mut record.repeated {
+        row.label = LANG.figure_of(row);
+    }
     for headline in &mut record.headlines {
         headline.label = LANG.headline(headline);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::lang::Lang;
 use super::tables::{latencies, latency_heads, lost, tables};
-use super::{actions, course};
+use super::{actions, course, grouped, words};
 use tacho_record::{RunRecord, Severity, Step, Verdict};
 
 /// Terminals are told in English: their columns are counted in letters of one width.
@@ -103,16 +103,16 @@ pub(crate) fn closing_text(out: &mut String, record: &RunRecord, from: Severity)
         let mark = if result.passed { "holds" } else { "does not hold" };
         let _ = writeln!(out, "threshold {}: {mark}: {}", result.condition, result.shown());
     }
-    for finding in record.findings.iter().filter(|finding| finding.severity >= from) {
-        let _ = writeln!(out, "finding: {}", finding.sentence);
+    for finding in grouped::findings(LANG, record, from) {
+        let _ = writeln!(out, "finding: {}", finding.line);
     }
     for note in &record.notes {
         let _ = writeln!(out, "note: {note}");
     }
     let _ = writeln!(out, "verdict: {}", record.verdict.name());
     if record.verdict != Verdict::Ok {
-        for reason in &record.reasons {
-            let _ = writeln!(out, "  {reason}");
+        for reason in grouped::reasons(LANG, record) {
+            let _ = writeln!(out, "  {}", reason.line);
         }
     }
 }
@@ -153,6 +153,9 @@ fn step_text(out: &mut String, step: &Step) {
             let _ = write!(out, "{:>10}", cell.unwrap_or_else(|| "-".to_owned()));
         }
         let _ = writeln!(out);
+    }
+    if let Some(share) = words::arrived_much_less(step) {
+        let _ = writeln!(out, "  of the {share} of deliveries due that arrived");
     }
     if too_few {
         let _ = writeln!(out, "  - : too few samples for this percentile");

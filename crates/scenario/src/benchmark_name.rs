@@ -7,7 +7,7 @@ use super::limits::PAYLOAD_BYTES_MIN;
 /// A name of the grammar `[true_|false_][share_]<pubs>_<subs>_qos<q>_p<bytes>_<n>mps`, taken apart.
 ///
 /// `k` stands for a thousand, decimals are allowed. `true_` and `false_` say whether sessions are
-/// clean; without either they are.
+/// clean; without either they are. Prefixes may come in any order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkName {
     /// As written.
@@ -57,8 +57,8 @@ impl BenchmarkName {
         for prefix in prefixes {
             match *prefix {
                 "share" if !share => share = true,
-                "true" if clean_session.is_none() && !share => clean_session = Some(true),
-                "false" if clean_session.is_none() && !share => clean_session = Some(false),
+                "true" if clean_session.is_none() => clean_session = Some(true),
+                "false" if clean_session.is_none() => clean_session = Some(false),
                 _ => return Err(format!("unexpected prefix '{prefix}_'")),
             }
         }
@@ -233,6 +233,12 @@ mod tests {
     }
 
     #[test]
+    fn prefixes_come_in_any_order() {
+        let published = parse("share_false_5k_50_qos0_p1k_0.5mps").expect("parses");
+        assert!(!published.clean_session && published.share);
+    }
+
+    #[test]
     fn wrong_names_are_explained() {
         for (name, words) in [
             ("1k_1k_qos3_p32_1mps", "no QoS '3'"),
@@ -248,7 +254,7 @@ mod tests {
             ("1k_0_qos1_p32_1mps", "the number of subscribers cannot be 0"),
             ("1k_qos1_p32_1mps", "'qos1' is not the number of subscribers"),
             ("maybe_1k_1k_qos1_p32_1mps", "unexpected prefix 'maybe_'"),
-            ("share_true_1k_1k_qos1_p32_1mps", "unexpected prefix 'true_'"),
+            ("share_share_1k_1k_qos1_p32_1mps", "unexpected prefix 'share_'"),
             ("true_false_1k_1k_qos1_p32_1mps", "unexpected prefix 'false_'"),
             ("1.0001_1k_qos1_p32_1mps", "'1.0001' is not the number of publishers"),
         ] {

@@ -114,6 +114,16 @@ pub fn unit_of(variable: &str) -> &'static str {
     }
 }
 
+/// Whether a variable is a publish rate, which `--scale` multiplies.
+pub fn is_rate(variable: &str) -> bool {
+    unit_of(variable).starts_with("msg/s")
+}
+
+/// A label with the factor that its rates were multiplied by.
+pub fn scaled_label(label: &str, scale: f64) -> String {
+    if scale == 1.0 { label.to_owned() } else { format!("{label} x{scale}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -93,7 +93,18 @@ impl Suite {
 fn is_selected(only: &[String], series: &SuiteSeries, point: &SuitePoint) -> bool {
     let path = format!("{}/{}", series.name, point.label);
     let names = [&series.name, &series.label, &series.scenario, &point.label, &path];
-    only.is_empty() || only.iter().any(|pattern| names.iter().any(|name| matches(pattern, name)))
+    let is_named = |pattern: &str| names.iter().any(|name| matches(pattern, name));
+    only.is_empty()
+        || only.iter().any(|pattern| is_named(pattern) || is_named(&session_first(pattern)))
+}
+
+/// The same pattern with the prefixes of the grammar in the order of our names.
+fn session_first(pattern: &str) -> String {
+    let swapped = ["true_", "false_"].into_iter().find_map(|session| {
+        let rest = pattern.strip_prefix("share_")?.strip_prefix(session)?;
+        Some(format!("{session}share_{rest}"))
+    });
+    swapped.unwrap_or_else(|| pattern.to_owned())
 }
 
 /// The four tests of the EMQX guide.

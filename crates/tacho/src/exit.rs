@@ -34,7 +34,8 @@ Exit codes:
   110  QoS contract broken: lost, duplicated, reordered or damaged messages (qos_violation)
   111  invalid run: the generator was the bottleneck (generator_bound) or the network
        (network_bound), the hypervisor or other programs disturbed it (disturbed), or the load
-       was not steady in the measured window (not_steady)
+       was not steady in the measured window (not_steady); of a comparison: too few repeats
+       count (unclear)
   112  the broker could not be reached, went away, or did not deliver the readiness probe";
 
 /// The table for commands that make many runs.
@@ -110,7 +111,8 @@ pub(crate) fn code_of(verdict: Verdict, ending: &Ending) -> u8 {
             Verdict::GeneratorBound
             | Verdict::Disturbed
             | Verdict::NetworkBound
-            | Verdict::NotSteady => INVALID_RUN,
+            | Verdict::NotSteady
+            | Verdict::Unclear => INVALID_RUN,
         },
     }
 }
@@ -124,6 +126,7 @@ mod tests {
         assert_eq!(code_of(Verdict::Ok, &Ending::Completed), 0);
         assert_eq!(code_of(Verdict::NotSustained, &Ending::Completed), 99);
         assert_eq!(code_of(Verdict::NotSteady, &Ending::Completed), 111);
+        assert_eq!(code_of(Verdict::Unclear, &Ending::Completed), 111);
         assert_eq!(code_of(Verdict::QosViolation, &Ending::Completed), 110);
         assert_eq!(code_of(Verdict::Aborted, &Ending::Aborted), 105);
         assert_eq!(code_of(Verdict::Aborted, &Ending::TargetFailed(String::new())), 112);

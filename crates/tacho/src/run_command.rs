@@ -24,6 +24,12 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
 
+    /// Run the scenario this many times, and show median and range of its figures; each run has its
+    /// own directory below steps/, and the exit code is that of the worst
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=100))]
+    repeat: u16,
+
     #[command(flatten)]
     targets: TargetArguments,
 
@@ -36,8 +42,15 @@ pub(crate) struct RunArguments {
 
 /// Runs one scenario; the exit code tells the verdict.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
-    let RunArguments { scenario, only, targets, load, output } = arguments;
+    let RunArguments { scenario, only, repeat, targets, load, output } = arguments;
     if let Some(suite) = Suite::find(scenario) {
+        if *repeat > 1 {
+            let sentence = format!(
+                "--repeat applies to scenarios only, and '{scenario}' is a suite: repeat one of its \
+                 rows by its scenario"
+            );
+            return Err(Failure::new(exit::INVALID_CONFIG, sentence));
+        }
         return campaign::suite(&suite, only, load, targets, output);
     }
     if !only.is_empty() {
@@ -49,6 +62,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let scenario = load.scenario(scenario, &[], targets)?;
     if !output.quiet {
         scenario.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    }
+    if *repeat > 1 {
+        return campaign::repeats(&scenario, *repeat, targets, output);
     }
     let mut setting = Setting::new(targets, output.quiet)?;
     setting.report_in(output.lang);

@@ -123,6 +123,47 @@ fn a_ladder_is_a_run_per_step_and_one_record() {
 }
 
 #[test]
+fn repeats_have_runs_of_their_own_and_statistics() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("repeats");
+    let small: Vec<&str> =
+        SMALL.into_iter().filter(|word| !["--pause", "0s"].contains(word)).collect();
+    let arguments = ["run", "symmetric", "--var", "target_throughput=50", "--repeat", "2"];
+    let output = tacho(&arguments, &small, &dir);
+    let (said, table) = (text(&output.stderr), text(&output.stdout));
+    let summary = summary(&dir);
+    assert_code(output.status.code(), &summary, &[]);
+    assert!(said.contains("run 2 of 2"), "{said}");
+    assert_eq!(summary["kind"], "repeats");
+    // A disturbed run is made again, and counts only where the last attempt does.
+    let steps = summary["steps"].as_array().expect("steps");
+    assert!(steps.len() >= 2, "{summary:#}");
+    for step in steps {
+        let own = dir.join(step["directory"].as_str().expect("a directory"));
+        assert_eq!(self::summary(&own)["kind"], "run");
+        assert!(own.join("report.html").exists());
+    }
+    let repeated = summary["repeated"].as_array().map_or(&[][..], Vec::as_slice);
+    if let Some(tps) = repeated.iter().find(|row| row["name"] == "tps") {
+        let spread = &tps["sides"][0];
+        let of = |name: &str| spread[name].as_f64().expect("a figure");
+        assert!(of("min") <= of("median") && of("median") <= of("max"), "{spread:#}");
+        assert!(
+            table.contains("runs that count") && table.contains("messages in + out"),
+            "{table}"
+        );
+        let page = fs::read_to_string(dir.join("report.html")).expect("a report");
+        assert!(page.contains("Over the runs") && page.contains("Repeated load test"));
+        let markdown = fs::read_to_string(dir.join("summary.md")).expect("a page");
+        assert!(markdown.contains("| figure | median | min | max | runs that count |"));
+    } else {
+        assert_ne!(summary["verdict"], "ok", "no statistics of runs that count: {summary:#}");
+    }
+    refused(&["run", "guide", "--repeat", "2"], 104, "--repeat applies to scenarios only");
+    refused(&["run", "symmetric", "--repeat", "0"], 1, "not in 1..=100");
+}
+
+#[test]
 fn a_ladder_ends_where_it_is_asked_to() {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("ladder");
@@ -218,6 +259,11 @@ fn a_suite_runs_its_rows_and_reports_skipped_ones() {
     let summary = summary(&dir);
     assert_code(output.status.code(), &summary, &["not_sustained"]);
     assert_eq!((&summary["kind"], &summary["scenario"]), (&"suite".into(), &"guide".into()));
+    // Labels are totals, and say what the rates were multiplied by.
+    assert_eq!(summary["steps"][0]["label"], "10K x0.01");
+    assert_eq!(summary["steps"][0]["x"], 50.0);
+    assert!(text(&output.stdout).contains("  TPS (in + out)"), "{said}");
+    assert!(!text(&output.stdout).contains("target_throughput"), "{said}");
     // The same run stands in two figures and was made once.
     assert_eq!(summary["steps"].as_array().map(Vec::len), Some(2), "{said}");
     let of = |name: &str| {

@@ -343,10 +343,9 @@ fn run(folder: &Path, number: usize, arguments: &[String]) {
     let output = command.output().expect("starts");
     let directory = folder.join(result);
     let expected = match verb {
-        "run" | "ladder" | "capacity" => {
+        "run" | "ladder" | "capacity" | "compare" => {
             record(&directory, "summary.json").and_then(|r| code_of(&r))
         }
-        "compare" => code_of_comparison(&directory, arguments[1].starts_with("runs/")),
         "doctor" => Some(code_of_settings(&String::from_utf8_lossy(&output.stdout))),
         _ => Some(0),
     };
@@ -361,24 +360,6 @@ fn run(folder: &Path, number: usize, arguments: &[String]) {
 fn record(directory: &Path, name: &str) -> Option<serde_json::Value> {
     let text = std::fs::read_to_string(directory.join(name)).ok()?;
     serde_json::from_str(&text).ok()
-}
-
-/// Of its conditions, unless its runs are new and no valid measurements.
-fn code_of_comparison(directory: &Path, is_of_stored_runs: bool) -> Option<i32> {
-    let of_runs = record(directory, "summary.json").and_then(|record| code_of(&record));
-    if !is_of_stored_runs && !matches!(of_runs, Some(0 | 99)) {
-        return of_runs;
-    }
-    let comparison = record(directory, "comparison.json")?;
-    let any = |outcome: &str| {
-        let mut conditions = comparison["conditions"].as_array().into_iter().flatten();
-        conditions.any(|condition| condition["outcome"] == outcome)
-    };
-    Some(match (any("failed"), any("undecided")) {
-        (true, _) => 99,
-        (false, true) => 111,
-        (false, false) => 0,
-    })
 }
 
 /// Whether a setting of this machine limits the scenario, by the table or by the JSON.

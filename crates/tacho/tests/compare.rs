@@ -123,8 +123,8 @@ fn a_session_makes_its_repeats_in_turns_and_leaves_a_record() {
     assert!(table.contains("--shared-strategy random"), "{table}");
     let summary = read(&dir.join("summary.json"));
     assert_eq!(
-        (&summary["kind"], &summary["series"][1]["name"]),
-        (&"comparison".into(), &"b".into())
+        (&summary["kind"], &summary["series"][1]["name"], &summary["verdict"]),
+        (&"comparison".into(), &"b".into(), &"unclear".into())
     );
     let page = fs::read_to_string(dir.join("report.html")).expect("a report");
     assert!(page.contains("环境的差异") && page.contains("<html lang=\"zh\">"));
@@ -155,8 +155,8 @@ fn the_first_side_is_repeated_for_the_noise_floor() {
         "--quiet",
     ];
     let output = tacho(&[&arguments[..], &SMALL].concat(), &dir);
-    // One repeat per side is too few for any verdict, and no condition asks for one.
-    assert_code(output.status.code(), &read(&dir.join("summary.json")), &[]);
+    // One repeat per side is too few for any verdict.
+    assert_code(output.status.code(), &read(&dir.join("summary.json")), &["unclear"]);
     let record = read(&dir.join("comparison.json"));
     let again = record["aa_repeats"].as_array().expect("repeats");
     let directories: Vec<&str> = again.iter().filter_map(|one| one["directory"].as_str()).collect();
@@ -169,7 +169,8 @@ fn the_first_side_is_repeated_for_the_noise_floor() {
     let side = format!("{}@a", dir.to_str().expect("a name"));
     let (again, other) = (folder.path().join("again"), five(folder.path(), "other", 1000));
     let output = tacho(&[&side, &other], &again);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(111), "{}", text(&output.stderr));
+    assert_eq!(read(&again.join("summary.json"))["verdict"], "unclear");
     let record = read(&again.join("comparison.json"));
     assert_eq!(record["aa_repeats"].as_array().map(Vec::len), Some(5));
 }
@@ -243,7 +244,11 @@ fn single_runs_are_compared_without_a_verdict() {
     let dir = folder.path().join("out");
     let output = tacho(&[&one, &two], &dir);
     let table = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{table}");
+    assert_eq!(output.status.code(), Some(111), "{table}");
+    let summary = read(&dir.join("summary.json"));
+    assert_eq!(summary["verdict"], "unclear");
+    let reason = summary["reasons"][0].as_str().expect("a reason");
+    assert!(reason.contains("fewer than 5 repeats"), "{reason}");
     assert!(table.contains("+100.0 %") && table.contains("needs at least 5"), "{table}");
     assert!(table.contains("The runs did not alternate"), "{table}");
     let output = tacho(&[&one, &two, "--fail-if", "worse"], &dir);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tacho_record::{Observation, Obstacle, Series, Severity, Step as MeasuredStep};
 use tacho_scenario::Scenario;
-use tacho_scenario::steps::{number, unit_of};
+use tacho_scenario::steps::{is_rate, number, scaled_label, unit_of};
 use tacho_scenario::threshold::Threshold;
 
 use super::bench::CampaignNews;
@@ -43,6 +43,14 @@ impl Rung {
     /// lacks.
     pub fn new(variable: &str, value: &str, scenario: Result<Scenario, Obstacle>) -> Self {
         Self { label: format!("{variable}={value}"), x: number(value), scenario }
+    }
+
+    /// The same point with all publish rates multiplied by `scale`; `variable` is as in
+    /// [`Rung::new`].
+    #[must_use]
+    pub fn scaled(self, variable: &str, scale: f64) -> Self {
+        let x = self.x.map(|x| if is_rate(variable) { x * scale } else { x });
+        Self { label: scaled_label(&self.label, scale), x, ..self }
     }
 }
 

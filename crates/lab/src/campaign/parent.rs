@@ -3,7 +3,7 @@
 use super::recommend::{LoadPoint, interpolate};
 use super::subject::Subject;
 use tacho_record::{
-    Capacity, Cause, Environment, Estimator, Finding, Observation, Obstacle, PhaseKind,
+    Capacity, Cause, Environment, Estimator, FigureRow, Finding, Observation, Obstacle, PhaseKind,
     Recommendation, RunData, RunKind, RunRecord, SCHEMA_VERSION, SUSTAINED_PERCENT, Series,
     SeriesRow, Severity, Skipped, Step, StepCurves, Timestamp, Verdict, WhoseCpu,
 };
@@ -269,6 +269,11 @@ impl Campaign {
             estimator: Some(Estimator::Interpolation { whose_cpu: whose }),
             nearest_step: found.nearest.map(|index| positions[index]),
         })
+    }
+
+    /// Notes the statistics over its runs.
+    pub fn repeated(&mut self, figures: Vec<FigureRow>) {
+        self.record.repeated = figures;
     }
 
     /// Ends the campaign.

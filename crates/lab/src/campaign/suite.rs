@@ -2,7 +2,7 @@
 
 use tacho_record::{Obstacle, Series};
 use tacho_scenario::Scenario;
-use tacho_scenario::steps::{number, unit_of};
+use tacho_scenario::steps::{is_rate, number, scaled_label, unit_of};
 use tacho_scenario::suite::{SuitePoint, SuiteSeries};
 
 use super::bench::CampaignNews;
@@ -20,6 +20,8 @@ pub struct SuiteRow<'a> {
     pub series: &'a SuiteSeries,
     /// The point of the series.
     pub point: &'a SuitePoint,
+    /// What its publish rates were multiplied by.
+    pub scale: f64,
     /// What this machine lacks for it, where it cannot run.
     pub scenario: Result<Scenario, Obstacle>,
 }
@@ -38,7 +40,7 @@ pub fn run_suite(mut driver: Driver<'_>, rows: &[SuiteRow<'_>]) -> Result<Finish
         let name = row.series.name.as_str();
         if before != Some(name) {
             driver.forgive();
-            driver.campaign.series(about_series(row.series));
+            driver.campaign.series(row.about_series());
             before = Some(name);
         }
         // Figures share runs: a point measured for one appears in the other too.
@@ -89,29 +91,30 @@ impl SuiteRow<'_> {
         let value = series.variable.as_ref().and_then(|variable| {
             point.vars.iter().find(|(name, _)| name == variable).map(|(_, value)| value)
         });
+        let label = if series.points.len() == 1 { &series.label } else { &point.label };
+        let is_scaled = series.variable.as_deref().is_none_or(is_rate);
+        let scale = if is_scaled { self.scale } else { 1.0 };
         Place {
             series: series.name.clone(),
             rung: series.points.iter().position(|known| known == point).unwrap_or(index),
-            label: match series.points.len() {
-                1 => series.label.clone(),
-                _ => point.label.clone(),
-            },
-            x: value.and_then(|value| number(value)),
+            label: scaled_label(label, scale),
+            x: value.and_then(|value| number(value)).map(|x| x * scale),
             counts: true,
             ..Place::default()
         }
     }
-}
 
-fn about_series(series: &SuiteSeries) -> Series {
-    Series {
-        name: series.name.clone(),
-        label: series.label.clone(),
-        figure: series.figure.clone(),
-        scenario: series.scenario.clone(),
-        variable: series.variable.clone(),
-        unit: series.variable.as_deref().map_or("", unit_of).to_owned(),
-        steps: Vec::new(),
-        published: series.published.clone(),
+    fn about_series(&self) -> Series {
+        let series = self.series;
+        Series {
+            name: series.name.clone(),
+            label: scaled_label(&series.label, self.scale),
+            figure: series.figure.clone(),
+            scenario: series.scenario.clone(),
+            variable: series.variable.clone(),
+            unit: series.variable.as_deref().map_or("", unit_of).to_owned(),
+            steps: Vec::new(),
+            published: series.published.clone(),
+        }
     }
 }

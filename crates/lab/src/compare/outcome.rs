@@ -1,7 +1,7 @@
 //! A comparison as its run record tells it.
 
 use tacho_record::{
-    Cause, Comparison, ComparisonSide, ConditionOutcome, ConditionResult, Judgement, RunKind,
+    Cause, Comparison, ConditionCause, ConditionOutcome, Judgement, Requirement, RunKind,
     RunRecord, SCHEMA_VERSION, Series, Verdict,
 };
 
@@ -13,24 +13,38 @@ pub(super) fn again_name(first: &str) -> String {
     format!("{first}-aa")
 }
 
-/// The conditions that do not hold.
-pub(super) fn failed_conditions(comparison: &Comparison) -> impl Iterator<Item = Cause> + '_ {
-    let failed = |result: &&ConditionResult| result.outcome == ConditionOutcome::Failed;
-    let cause = |result: &ConditionResult| {
-        let (requirement, because) = (result.requirement?, result.causes.clone());
-        Some(Cause::ConditionFailed { requirement, because })
+/// What the comparison is worth: the verdict of its record, of lists, and of the exit code. The
+/// causes are empty where it is `ok`.
+///
+/// A condition that does not hold counts more than one that cannot be decided.
+pub fn verdict_of(comparison: &Comparison) -> (Verdict, Vec<Cause>) {
+    let of = |wanted: ConditionOutcome, cause: fn(Requirement, Vec<ConditionCause>) -> Cause| {
+        let results = comparison.conditions.iter().filter(|result| result.outcome == wanted);
+        let causes = results.filter_map(|one| Some(cause(one.requirement?, one.causes.clone())));
+        causes.collect::<Vec<_>>()
     };
-    comparison.conditions.iter().filter(failed).filter_map(cause)
-}
-
-/// Were enough repeats of each side made, of which too few count?
-pub fn lacks_valid_repeats(comparison: &Comparison) -> bool {
-    let is_enough = |side: &ComparisonSide| side.repeats.len() >= REPEATS_MIN;
-    comparison.verdict == Judgement::Unclear && comparison.sides.iter().all(is_enough)
+    let failed = of(ConditionOutcome::Failed, |requirement, because| Cause::ConditionFailed {
+        requirement,
+        because,
+    });
+    if !failed.is_empty() {
+        return (Verdict::ThresholdFailed, failed);
+    }
+    let mut unclear = of(ConditionOutcome::Undecided, |requirement, because| {
+        Cause::ConditionUndecided { requirement, because }
+    });
+    if comparison.verdict == Judgement::Unclear {
+        unclear.push(Cause::TooFewRepeats { least: REPEATS_MIN as u64 });
+    }
+    match unclear.is_empty() {
+        true => (Verdict::Ok, unclear),
+        false => (Verdict::Unclear, unclear),
+    }
 }
 
 /// The run record of a comparison of recorded runs: all steps, a series per side.
 pub fn stored_record(comparison: &Comparison, sides: &[Side]) -> RunRecord {
+    let (verdict, causes) = verdict_of(comparison);
     let mut record = RunRecord {
         schema_version: SCHEMA_VERSION,
         tool_version: comparison.tool_version.clone(),
@@ -41,12 +55,10 @@ pub fn stored_record(comparison: &Comparison, sides: &[Side]) -> RunRecord {
         name: comparison.name.clone(),
         started_at: comparison.started_at.clone(),
         remarks: comparison.remarks.clone(),
-        causes: failed_conditions(comparison).collect(),
+        verdict,
+        causes,
         ..RunRecord::default()
     };
-    if !record.causes.is_empty() {
-        record.verdict = Verdict::ThresholdFailed;
-    }
     let again = sides.iter().take(1).filter(|side| !side.again.is_empty());
     let groups = sides.iter().map(|side| (side.name.clone(), &side.label, &side.runs));
     let groups = groups.chain(again.map(|side| (again_name(&side.name), &side.label, &side.again)));

@@ -10,7 +10,7 @@ use super::build::{About, compare};
 use super::condition::Condition;
 use super::curves::side_curves;
 use super::error::CompareError;
-use super::outcome::{again_name, failed_conditions};
+use super::outcome::{again_name, verdict_of};
 use super::side::{Run, Side};
 use super::turns::{Turn, Turns, Whose};
 use crate::campaign::{CampaignError, Driver, Finished, Place, Step};
@@ -99,13 +99,18 @@ pub fn hold_session(
         Err(error) => (None, Some(error).filter(|_| !driver.is_over())),
     };
     if let Some((comparison, _)) = &comparison {
-        for cause in failed_conditions(comparison) {
-            driver.campaign.reason(Verdict::ThresholdFailed, cause);
+        let (verdict, causes) = verdict_of(comparison);
+        for cause in causes {
+            driver.campaign.reason(verdict, cause);
         }
     }
     let failed = failed.map(SessionError::Repeat).or(unmade);
     if let Some(error) = &failed {
-        driver.campaign.reason(Verdict::Aborted, Cause::Message(error.to_string()));
+        let verdict = match error {
+            SessionError::Incomparable(_) => Verdict::Unclear,
+            SessionError::Repeat(_) | SessionError::Unreadable(_) => Verdict::Aborted,
+        };
+        driver.campaign.reason(verdict, Cause::Message(error.to_string()));
     }
     Ok(Session { finished: driver.finish(None)?, comparison, failed })
 }

@@ -14,7 +14,7 @@ const CONFIDENCE: f64 = 0.95;
 const FLOOR_PERCENT_MIN: f64 = 1.0;
 
 /// How differences are distinguished from noise, with this seed of the draws.
-pub(super) fn method(seed: u64) -> Method {
+pub(crate) fn method(seed: u64) -> Method {
     Method {
         confidence: CONFIDENCE,
         draws: DRAWS as u64,

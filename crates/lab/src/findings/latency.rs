@@ -1,7 +1,8 @@
 //! Patterns in latencies that have known causes outside of the broker's work.
 
+use super::machine::is_disturbed;
 use super::{Evidence, Found};
-use tacho_record::{CurvePoint, Observation, Severity};
+use tacho_record::{CurvePoint, Observation, Severity, TargetKind, TargetRecord};
 
 /// Share of the samples that makes a plateau.
 const PLATEAU_SHARE: f64 = 0.005;
@@ -11,15 +12,32 @@ const PLATEAU_DENSITY: f64 = 4.0;
 const CLOCK_ERROR_US: f64 = 100_000.0;
 
 /// Linux delays an acknowledgement by 40 ms when it has nothing to send with it; a sender that
-/// waits for it (Nagle's algorithm) delays its next packet as long.
+/// waits for it (Nagle's algorithm) delays its next packet as long. Tacho's own broker sets
+/// `TCP_NODELAY`, and a machine that was taken away makes plateaus of its own.
 pub(super) fn delayed_acknowledgements(evidence: &Evidence<'_>) -> Found {
+    let own = |target: &TargetRecord| target.kind == TargetKind::BuiltIn;
+    let is_own = !evidence.targets.is_empty() && evidence.targets.iter().all(own);
+    if is_own || is_disturbed(evidence) {
+        return None;
+    }
     let share = plateau(evidence, 39_000, 45_000)?;
-    let observation = Observation::DelayedAcknowledgements { percent: share * 100.0 };
+    let is_mosquitto = evidence.targets.iter().any(runs_mosquitto);
+    let observation = Observation::DelayedAcknowledgements { percent: share * 100.0, is_mosquitto };
     Some(("delayed_ack", Severity::Warning, observation))
 }
 
-/// TCP waits at least 200 ms before it retransmits an unacknowledged segment.
+/// Whether the run started mosquitto.
+fn runs_mosquitto(target: &TargetRecord) -> bool {
+    let mut words = target.command.iter().flat_map(|command| command.split_whitespace());
+    words.any(|word| word.rsplit('/').next() == Some("mosquitto"))
+}
+
+/// TCP waits at least 200 ms before it retransmits an unacknowledged segment. On one machine no
+/// network loses segments.
 pub(super) fn retransmission_timeouts(evidence: &Evidence<'_>) -> Found {
+    if evidence.one_machine || is_disturbed(evidence) {
+        return None;
+    }
     let share = plateau(evidence, 196_000, 220_000)?;
     let observation = Observation::RetransmissionTimeouts { percent: share * 100.0 };
     Some(("retransmission_timeout", Severity::Warning, observation))
@@ -49,10 +67,13 @@ fn share(curve: &[CurvePoint], from: u64, to: u64) -> f64 {
 }
 
 /// The first second is much slower than the others: caches, allocations, code that is compiled
-/// while it runs.
+/// while it runs. A disturbed second is no sign of these.
 pub(super) fn first_interval(evidence: &Evidence<'_>) -> Found {
     const TIMES: u64 = 5;
     const SLACK_US: u64 = 5000;
+    if is_disturbed(evidence) || evidence.step.disturbance.is_some() {
+        return None;
+    }
     let (first, rest) = evidence.rows.split_first()?;
     let mut others: Vec<u64> = rest.iter().filter_map(|row| row.e2e_p99_us).collect();
     if others.len() < 3 {

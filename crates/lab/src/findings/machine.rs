@@ -2,12 +2,20 @@
 
 use super::{Evidence, Found};
 use crate::verdict::OTHERS_PERCENT;
-use tacho_record::{Observation, Severity};
+use tacho_record::{Handling, Observation, Severity};
 
 /// Gini coefficient from which on a shared subscription is not fair.
 const UNFAIR_GINI: f64 = 0.2;
 /// Messages per member that are needed to judge fairness.
 const MESSAGES_PER_MEMBER: u64 = 50;
+
+/// Whether latencies have causes beside the broker: the hypervisor or other programs disturbed
+/// seconds that count.
+pub(super) fn is_disturbed(evidence: &Evidence<'_>) -> bool {
+    let disturbance = evidence.step.disturbance.as_ref();
+    let counts = disturbance.is_some_and(|found| found.handling != Handling::LeftOut);
+    counts || other_programs(evidence).is_some()
+}
 
 /// The hypervisor or other programs disturbed the window.
 pub(super) fn disturbed(evidence: &Evidence<'_>) -> Found {

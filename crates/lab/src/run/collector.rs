@@ -451,6 +451,7 @@ impl Collector {
             curve: self.curves.get(index).map_or(&[], |curves| &curves.latency),
             one_machine: self.facts.placement.one_machine,
             monitors,
+            targets: &self.facts.targets,
         };
         let found = findings::of_step(&evidence, index);
         let (mut verdict, causes) = verdict::judge_step(step, rows);

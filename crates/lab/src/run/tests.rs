@@ -393,7 +393,10 @@ fn acknowledged_and_lost_is_a_breach_and_acknowledged_and_late_is_not() {
     (lost.acknowledged_lost, lost.violations.lost) = (3, 3);
     let (verdict, reasons) = verdict_of(lost);
     assert_eq!(verdict, Verdict::QosViolation);
-    assert!(reasons.contains("3 deliveries never came of messages that the broker"), "{reasons}");
+    assert!(
+        reasons.contains("3 deliveries of messages that the broker had acknowledged never came"),
+        "{reasons}"
+    );
     let mut late = totals();
     late.acknowledged_pending = 3;
     let (verdict, reasons) = verdict_of(late);

@@ -10,11 +10,11 @@ statements! {
     /// The reason of a verdict.
     cause(lang, Cause);
     Cause::QosBroken { lost, duplicated, out_of_order, damaged } => []
-        "the QoS contract was broken: {lost} lost, {duplicated} duplicated, {out_of_order} out of order, {damaged} damaged",
-        "违反了 QoS 约定：丢失 {lost}，重复 {duplicated}，乱序 {out_of_order}，损坏 {damaged}";
+        "the QoS contract was broken (deliveries, warm-up included): {lost} lost, {duplicated} duplicated, {out_of_order} out of order, {damaged} damaged",
+        "违反了 QoS 约定（投递次数，含预热）：丢失 {lost}，重复 {duplicated}，乱序 {out_of_order}，损坏 {damaged}";
     Cause::AcknowledgedLost { deliveries } => []
-        "{deliveries} deliveries never came of messages that the broker had acknowledged",
-        "Broker 已确认的消息中，有 {deliveries} 次投递从未到达";
+        "{deliveries} deliveries of messages that the broker had acknowledged never came (warm-up included)",
+        "Broker 已确认的消息中，有 {deliveries} 次投递从未到达（含预热）";
     Cause::AcknowledgedPending { deliveries } => []
         "{deliveries} deliveries of acknowledged messages had not come when the drain ended",
         "排空结束时，已确认的消息仍有 {deliveries} 次投递未到达";
@@ -104,6 +104,17 @@ statements! {
         because = because.join(lang.between_reasons());
     ]
         "{requirement}{colon}{because}", "{requirement}{colon}{because}";
+    Cause::ConditionUndecided { requirement, because } => [
+        requirement = lang.requirement(requirement);
+        colon = lang.colon();
+        because = because.iter().map(|cause| lang.condition_cause(cause)).collect::<Vec<_>>();
+        because = because.join(lang.between_reasons());
+    ]
+        "{requirement}{colon}cannot be decided ({because})",
+        "{requirement}{colon}无法判断（{because}）";
+    Cause::TooFewRepeats { least } => []
+        "fewer than {least} repeats of a side count: differences cannot be told from noise; raise --repeats or --make-up",
+        "某一方计入结果的重复少于 {least} 次：无法区分差异与噪声；请增大 --repeats 或 --make-up";
     Cause::Message(message) => [] "{message}", "{message}";
 }
 

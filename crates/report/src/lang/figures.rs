@@ -25,8 +25,8 @@ statements! {
     FigureName::ConnectP50 => [] "time to CONNACK, median", "收到 CONNACK 的中位时间";
     FigureName::ConnectP99 => []
         "time to CONNACK, 99th percentile", "收到 CONNACK 时间的第 99 百分位";
-    FigureName::Loss => [] "messages lost, of those due", "丢失的消息占应投递的比例";
-    FigureName::AcknowledgedLost => [] "messages acknowledged and lost", "已确认却丢失的消息";
+    FigureName::Loss => [] "deliveries lost, of those due", "丢失的投递占应投递的比例";
+    FigureName::AcknowledgedLost => [] "deliveries acknowledged, but lost", "已确认却丢失的投递";
 }
 
 impl Lang {

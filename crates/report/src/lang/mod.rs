@@ -16,6 +16,7 @@ mod effects;
 mod figures;
 mod files;
 mod headlines;
+mod kinds;
 mod observations;
 mod obstacles;
 mod pages;
@@ -131,6 +132,7 @@ pub(crate) fn statement_texts() -> impl Iterator<Item = (&'static str, &'static 
         effects::TEXTS,
         figures::TEXTS,
         headlines::TEXTS,
+        kinds::TEXTS,
         observations::TEXTS,
         obstacles::TEXTS,
         properties::TEXTS,
@@ -151,6 +153,7 @@ pub(crate) fn statement_variants() -> impl Iterator<Item = &'static str> {
         effects::VARIANTS,
         figures::VARIANTS,
         headlines::VARIANTS,
+        kinds::VARIANTS,
         observations::VARIANTS,
         obstacles::VARIANTS,
         properties::VARIANTS,

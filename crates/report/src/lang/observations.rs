@@ -40,9 +40,12 @@ statements! {
     ]
         "The round trip to the broker's host takes {round_trip} of the median latency of {latency}: the network causes most of the latency, not the broker.",
         "到 Broker 主机的往返时间为 {round_trip}，而延迟中位数为 {latency}：大部分来自网络而不是 Broker。";
-    Observation::DelayedAcknowledgements { percent } => []
-        "{percent:.1} % of the latencies lie at 40 ms, as when a delayed acknowledgement meets Nagle's algorithm: set TCP_NODELAY in the broker (set_tcp_nodelay in mosquitto).",
-        "有 {percent:.1} % 的延迟集中在 40 毫秒，这是延迟确认遇上 Nagle 算法的特征：请在 Broker 中设置 TCP_NODELAY（mosquitto 为 set_tcp_nodelay）。";
+    Observation::DelayedAcknowledgements { percent, is_mosquitto: false } => []
+        "{percent:.1} % of the latencies lie at 40 ms, as when a delayed acknowledgement meets Nagle's algorithm: set TCP_NODELAY in the broker.",
+        "有 {percent:.1} % 的延迟集中在 40 毫秒，这是延迟确认遇上 Nagle 算法的特征：请在 Broker 中设置 TCP_NODELAY。";
+    Observation::DelayedAcknowledgements { percent, is_mosquitto: true } => []
+        "{percent:.1} % of the latencies lie at 40 ms, as when a delayed acknowledgement meets Nagle's algorithm: set TCP_NODELAY ('set_tcp_nodelay true' in mosquitto.conf).",
+        "有 {percent:.1} % 的延迟集中在 40 毫秒，这是延迟确认遇上 Nagle 算法的特征：请设置 TCP_NODELAY（mosquitto.conf 中的 'set_tcp_nodelay true'）。";
     Observation::RetransmissionTimeouts { percent } => []
         "{percent:.1} % of the latencies lie at 200 ms, TCP's shortest retransmission timeout: the network loses packets; check drops and retransmits on both hosts.",
         "有 {percent:.1} % 的延迟集中在 200 毫秒，即 TCP 最短的重传超时：途中有丢包；请查看两端主机的丢包与重传。";

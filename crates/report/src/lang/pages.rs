@@ -29,8 +29,16 @@ catalogue! {
     messages_per_second_in_out: "messages per second, in + out", "消息/秒（流入 + 流出）";
     mean_latency: "mean latency", "平均延迟";
     p99_of_latency: "99th percentile of latency", "延迟的第 99 百分位";
-    messages_lost: "messages lost", "丢失的消息";
+    repeated_load_test: "Repeated load test", "重复的负载测试";
+    over_the_runs: "Over the runs", "各次运行的统计";
+    median: "median", "中位数";
+    runs_that_count: "runs that count", "计入的运行";
+    deliveries_lost: "deliveries lost", "丢失的投递";
     acknowledged_but_lost: "acknowledged, but lost", "已确认却丢失";
+    deliveries_acknowledged_but_lost:
+        "deliveries acknowledged, but lost, warm-up included", "已确认却丢失的投递（含预热）";
+    warm_up_included: "  warm-up included", "  其中含预热";
+    yes: "yes", "是";
     cpu_of_the_brokers_host: "CPU of the broker's host", "Broker 主机的 CPU";
     cpu_of_the_brokers_cores: "CPU of the broker's cores", "Broker 所用核的 CPU";
     broker_cpu_one_core_100_percent: "broker CPU, one core = 100 %", "Broker CPU（单核 = 100 %）";

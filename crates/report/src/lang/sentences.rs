@@ -39,6 +39,10 @@ impl Lang {
                 "Broker 违反了 QoS 约定：消息丢失、重复、乱序或损坏。",
             ),
             Verdict::ThresholdFailed => ("A threshold does not hold.", "有阈值未满足。"),
+            Verdict::Unclear => (
+                "The comparison is unclear: too few repeats count to tell a difference from noise.",
+                "无法得出比较结论：计入结果的重复太少，无法区分差异与噪声。",
+            ),
             Verdict::Aborted => (
                 "The run did not finish; the figures below cover the time until it stopped.",
                 "运行未能完成；以下是中止前测得的数据。",
@@ -103,19 +107,33 @@ impl Lang {
         }
     }
 
-    /// Part of [`Lang::carried`].
-    pub(crate) fn arrived_within(self, p99: &str) -> String {
-        match self {
-            Self::En => format!(", and 99 % of the messages arrived within {p99}"),
-            Self::Zh => format!("，99 % 的消息在 {p99} 内送达"),
+    /// Part of [`Lang::carried`]; `share` of the deliveries due arrived, where that is not all.
+    pub(crate) fn arrived_within(self, p99: &str, share: Option<&str>) -> String {
+        match (self, share) {
+            (Self::En, None) => format!(", and 99 % of the messages arrived within {p99}"),
+            (Self::En, Some(share)) => {
+                format!(
+                    ", and of the {share} of deliveries due that arrived, 99 % took at most {p99}"
+                )
+            }
+            (Self::Zh, None) => format!("，99 % 的消息在 {p99} 内送达"),
+            (Self::Zh, Some(share)) => {
+                format!("，应投递的消息只送达 {share}，其中 99 % 在 {p99} 内送达")
+            }
         }
     }
 
-    /// Part of [`Lang::carried`].
-    pub(crate) fn mean_was(self, mean: &str) -> String {
-        match self {
-            Self::En => format!(", and the mean latency was {mean}"),
-            Self::Zh => format!("，平均延迟为 {mean}"),
+    /// Part of [`Lang::carried`]; `share` as in [`Lang::arrived_within`].
+    pub(crate) fn mean_was(self, mean: &str, share: Option<&str>) -> String {
+        match (self, share) {
+            (Self::En, None) => format!(", and the mean latency was {mean}"),
+            (Self::En, Some(share)) => format!(
+                ", and the mean latency of the {share} of deliveries due that arrived was {mean}"
+            ),
+            (Self::Zh, None) => format!("，平均延迟为 {mean}"),
+            (Self::Zh, Some(share)) => {
+                format!("，应投递的消息只送达 {share}，其平均延迟为 {mean}")
+            }
         }
     }
 
@@ -437,6 +455,20 @@ forms! {
     thinned(kept, stretch):
         "Drawn with the {kept} of every {stretch} points; the CSV beside this page has all.",
         "图中每 {stretch} 个点取{kept}；全部数据见本页旁边的 CSV。";
+    in_steps_worst(kind, count, all, figure, label):
+        "{kind} in {count} of {all} steps, worst {figure} ({label})",
+        "{kind}：{all} 个步骤中有 {count} 个，最严重为 {figure}（{label}）";
+    in_steps_first(kind, count, all, label):
+        "{kind} in {count} of {all} steps, first {label}",
+        "{kind}：{all} 个步骤中有 {count} 个，首先是 {label}";
+    in_steps_such_as(count, all, sentence):
+        "in {count} of {all} steps, such as: {sentence}",
+        "{all} 个步骤中有 {count} 个，例如：{sentence}";
+    not_carried(way): "load not carried, {way}", "未能承载负载（{way}）";
+    threshold_of(condition): "threshold {condition}", "阈值 {condition}";
+    of_those_that_arrived(label, share):
+        "{label}, of the {share} of deliveries due that arrived",
+        "{label}（只计送达的 {share}）";
     msg_per_s(rate): "{rate} msg/s", "{rate} 消息/秒";
     seconds(count): "{count} s", "{count} 秒";
     lost_among(count, first, last): "{count} of {first} to {last}", "{first} 至 {last} 中的 {count} 条";

@@ -47,6 +47,13 @@ catalogue! {
     generator: "Generator", "负载生成器";
     ok: "ok", "正常";
     invalid_generator_bound: "invalid: generator-bound", "无效：受限于负载生成器";
+    unclear: "unclear", "无法判断";
+    others_on_the_brokers_cores:
+        "other programs on the broker's cores", "Broker 所用核上的其他程序";
+    generator_waited: "generator waiting for its core", "负载生成器等待其核";
+    rate_changed: "changing rate", "速率仍在变化";
+    latency_changed: "changing latency", "延迟仍在变化";
+    clients_failed: "failures of clients", "客户端失败";
     invalid_disturbed: "invalid: disturbed", "无效：受到干扰";
     others_on_broker_cores: "other programs on its cores", "其他程序占用其核";
     cores_not_idle: "its cores, 1 - idle", "其所用核（1 - 空闲）";

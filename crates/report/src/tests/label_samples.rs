@@ -91,6 +91,10 @@ pub(super) fn failed_condition() -> Cause {
     Cause::ConditionFailed { requirement: Requirement::NotWorse, because: condition_causes() }
 }
 
+pub(super) fn undecided_condition() -> Cause {
+    Cause::ConditionUndecided { requirement: Requirement::Better, because: condition_causes() }
+}
+
 pub(super) fn side_labels() -> Vec<SideLabel> {
     let own = |arguments: &str| SideLabel::OwnBroker { arguments: arguments.to_owned() };
     vec![own(""), own("--shards 1"), SideLabel::Text("broker -p 1883".to_owned())]

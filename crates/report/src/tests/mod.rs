@@ -1,6 +1,8 @@
 //! Whole pages, from records that have everything.
 
 mod comparison;
+mod fitting;
+mod grouping;
 mod label_samples;
 mod languages;
 mod samples;

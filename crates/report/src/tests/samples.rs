@@ -15,7 +15,7 @@ use tacho_record::{
     Observation, PartBy, PartRow, PhaseKind, PhaseRecord, Placement, Position, Purpose,
     Recommendation, Remark, ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, SearchEnd,
     Series, SeriesRow, Severity, SharedFairness, Skipped, Step, StepTarget, TargetRecord,
-    ThresholdResult, Timing, Trial, TrialOutcome, Verdict, WhoseCpu, curve,
+    ThresholdResult, Timing, Trial, TrialOutcome, Verdict, ViolationCounts, WhoseCpu, curve,
 };
 use tacho_scenario::{Shortage, VarValue};
 
@@ -30,7 +30,7 @@ pub(super) struct Sample {
 }
 
 /// Always the same sequence between 0 and 1.
-struct Noise(u64);
+pub(super) struct Noise(pub(super) u64);
 
 impl Noise {
     fn next(&mut self) -> f64 {
@@ -62,7 +62,7 @@ fn vars(qos: i64, payload: i64, throughput: i64) -> BTreeMap<String, VarValue> {
 }
 
 /// A step of `rate` messages in and out each; `median` microseconds.
-fn step(rate: f64, median: f64, cpu: f64, noise: &mut Noise) -> (Step, StepCurves) {
+pub(super) fn step(rate: f64, median: f64, cpu: f64, noise: &mut Noise) -> (Step, StepCurves) {
     let histogram = latency(median, noise);
     let (service, delay) = (latency(median * 0.8, noise), latency(20.0, noise));
     let step = Step {
@@ -107,7 +107,7 @@ fn step(rate: f64, median: f64, cpu: f64, noise: &mut Noise) -> (Step, StepCurve
     (step, curves)
 }
 
-fn record(kind: RunKind, scenario: &str, description: &str) -> RunRecord {
+pub(super) fn record(kind: RunKind, scenario: &str, description: &str) -> RunRecord {
     let target = TargetRecord {
         broker: "mqtt://127.0.0.1:41883".to_owned(),
         version: "5.0".to_owned(),
@@ -132,7 +132,7 @@ fn record(kind: RunKind, scenario: &str, description: &str) -> RunRecord {
     }
 }
 
-fn environment() -> Environment {
+pub(super) fn environment() -> Environment {
     let placement = Placement {
         one_machine: true,
         broker_cores: vec![0],
@@ -326,6 +326,8 @@ pub(super) fn single(count: u64) -> Sample {
         gini: 0.012,
     }];
     step.lost = 3;
+    step.received -= step.lost + 4;
+    step.violations = ViolationCounts { lost: 3, ..ViolationCounts::default() };
     step.lost_ranges = vec![LostRange {
         publisher: "pub_7".to_owned(),
         topic: "test/7".to_owned(),

@@ -78,6 +78,8 @@ fn causes() -> Vec<Cause> {
         Cause::NoLoadPasses,
         Cause::Contradictions { trials: 3 },
         labels::failed_condition(),
+        labels::undecided_condition(),
+        Cause::TooFewRepeats { least: 5 },
         Cause::RunStopped.in_step("10K"),
         Cause::Message(text()),
     ]
@@ -106,7 +108,8 @@ fn observations() -> Vec<Observation> {
         Observation::Retransmits { host: host.clone(), segments_per_s: 5.0, one_machine: false },
         Observation::ListenOverflow { host },
         Observation::RoundTrip { round_trip_us: 10, latency_us: 20 },
-        Observation::DelayedAcknowledgements { percent },
+        Observation::DelayedAcknowledgements { percent, is_mosquitto: false },
+        Observation::DelayedAcknowledgements { percent, is_mosquitto: true },
         Observation::RetransmissionTimeouts { percent },
         Observation::ColdStart { first_us: 10_000, others_us: 20 },
         Observation::ConnectionRetries { took_us: 1_000_000 },

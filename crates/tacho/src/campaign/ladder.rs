@@ -66,11 +66,12 @@ impl LadderArguments {
     fn request(&self) -> Result<LadderRequest, Failure> {
         let mut load = self.load.clone();
         load.adjust.hold = load.adjust.hold.or(Some(HOLD));
+        let scale = load.adjust.adjustment().scale;
         let StepSpec { variable, values } = &self.steps;
         let rung = |value: &String| {
             let vars = [(variable.clone(), value.clone())];
             let scenario = load.feasible(&self.scenario, &vars, &self.targets)?;
-            Ok(Rung::new(variable, value, scenario))
+            Ok(Rung::new(variable, value, scenario).scaled(variable, scale))
         };
         Ok(LadderRequest {
             variable: variable.clone(),

@@ -4,6 +4,7 @@ mod bench;
 mod capacity;
 mod ladder;
 mod opening;
+mod repeats;
 mod suite;
 
 use tacho_lab::campaign::CampaignError;
@@ -15,6 +16,7 @@ pub(crate) use bench::ArgumentBench;
 pub(crate) use capacity::{CapacityArguments, capacity};
 pub(crate) use ladder::{LadderArguments, ladder};
 pub(crate) use opening::{Opened, Side};
+pub(crate) use repeats::repeats;
 pub(crate) use suite::suite;
 
 /// Length of a step unless the arguments set one.

@@ -46,6 +46,7 @@ fn rows<'s>(
     let mut load = load.clone();
     load.adjust.hold = load.adjust.hold.or(Some(HOLD));
     let calibration = estimates::of_this_machine();
+    let scale = load.adjust.adjustment().scale;
     let mut rows = Vec::new();
     let mut names = BTreeSet::new();
     for (series, point) in suite.select(only) {
@@ -53,7 +54,7 @@ fn rows<'s>(
         names.extend(scenario.iter().flat_map(|scenario| scenario.targets.keys().cloned()));
         let scenario =
             scenario.and_then(|scenario| carried(scenario, targets, calibration.as_ref()));
-        rows.push(SuiteRow { series, point, scenario });
+        rows.push(SuiteRow { series, point, scale, scenario });
     }
     if rows.iter().any(|row| row.scenario.is_ok()) {
         targets.check(&names.iter().map(String::as_str).collect::<Vec<_>>())?;

@@ -7,7 +7,7 @@ mod stored;
 
 use tacho_lab::compare::Condition;
 use tacho_record::RunDirectory;
-use tacho_record::{Comparison, ConditionOutcome, SideCurve};
+use tacho_record::{Comparison, SideCurve};
 use tacho_report::{comparison_junit, comparison_markdown, comparison_text, write_comparison};
 
 use crate::exit::{self, Failure};
@@ -15,7 +15,7 @@ use crate::run::OutputArguments;
 
 pub(crate) use arguments::CompareArguments;
 
-/// Compares; the exit code is that of the conditions.
+/// Compares; the exit code is that of the verdict in the record.
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
     match &arguments.what[..] {
         [scenario] => session::session(arguments, scenario),
@@ -49,14 +49,4 @@ fn publish(
         println!("report: {}", crate::run::shown(&directory.file("report.html")));
     }
     Ok(())
-}
-
-/// 99 when a condition does not hold, 111 when one cannot be decided.
-fn code_of_conditions(comparison: &Comparison) -> u8 {
-    let any = |wanted| comparison.conditions.iter().any(|result| result.outcome == wanted);
-    match (any(ConditionOutcome::Failed), any(ConditionOutcome::Undecided)) {
-        (true, _) => exit::THRESHOLD,
-        (false, true) => exit::INVALID_RUN,
-        (false, false) => exit::OK,
-    }
 }

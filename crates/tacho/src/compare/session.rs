@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 
 use tacho_lab::campaign::Subject;
-use tacho_lab::compare::{
-    Session, SessionError, SessionRequest, hold_session, lacks_valid_repeats,
-};
+use tacho_lab::compare::{Session, SessionError, SessionRequest, hold_session};
 use tacho_record::RunKind;
 use tacho_report::tell_comparison;
 
 use super::arguments::CompareArguments;
 use super::sides::{PlannedSide, plan};
-use super::{code_of_conditions, conditions, publish};
+use super::{conditions, publish};
 use crate::campaign::{Opened, Side};
 use crate::exit::{self, Failure};
 use crate::run::OutputArguments;
@@ -63,16 +61,7 @@ fn end(
         eprintln!("{}", failure.message);
     }
     let code = campaign.conclude(&finished);
-    Ok(match (failed, comparison) {
-        (Some(failure), _) => failure.code,
-        (None, Some((comparison, _))) if matches!(code, exit::OK | exit::THRESHOLD) => {
-            match code_of_conditions(&comparison) {
-                exit::OK if lacks_valid_repeats(&comparison) => exit::INVALID_RUN,
-                code => code,
-            }
-        }
-        (None, _) => code,
-    })
+    Ok(failed.map_or(code, |failure| failure.code))
 }
 
 impl From<SessionError> for Failure {

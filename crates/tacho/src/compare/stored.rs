@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use tacho_lab::compare::{
     About, CompareError, Side, compare, read_side, side_curves, stored_record,
 };
-use tacho_record::RunDirectory;
-use tacho_record::Timestamp;
+use tacho_lab::run::Ending;
+use tacho_record::{RunDirectory, Timestamp};
 
 use tacho_report::{tell, tell_comparison};
 
 use super::arguments::CompareArguments;
-use super::{code_of_conditions, conditions, publish};
+use super::{conditions, publish};
 use crate::exit::{self, Failure};
 
 /// Compares the runs in the directories that `runs` name.
@@ -47,5 +47,5 @@ pub(super) fn stored(arguments: &CompareArguments, runs: &[String]) -> Result<u8
     let written = tacho_report::write_record(&directory, &record);
     written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
     publish(&comparison, &side_curves(&sides), &directory, &arguments.output)?;
-    Ok(code_of_conditions(&comparison))
+    Ok(exit::code_of(record.verdict, &Ending::Completed))
 }
