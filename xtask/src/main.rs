@@ -21,6 +21,8 @@ mod shell;
 mod sim;
 mod test;
 mod tidy;
+#[cfg(target_os = "linux")]
+mod trust;
 mod web;
 
 use std::process::ExitCode;
@@ -58,6 +60,9 @@ enum Chore {
     /// Check that the load generator agrees with an independent client
     #[cfg(target_os = "linux")]
     Agreement(agreement::Options),
+    /// Measure how far the program's figures can be trusted, and write docs/trust.md's table
+    #[cfg(target_os = "linux")]
+    Trust(trust::Options),
     /// Simulate whole shards of the broker, seed after seed, for minutes or hours
     Sim(sim::Options),
     /// Kill a broker with SIGKILL again and again, and look for what it has lost
@@ -84,6 +89,8 @@ fn main() -> ExitCode {
         Chore::Floor(options) => floor::run(&options),
         #[cfg(target_os = "linux")]
         Chore::Agreement(options) => agreement::run(&options),
+        #[cfg(target_os = "linux")]
+        Chore::Trust(options) => trust::run(&options),
         Chore::Sim(options) => sim::run(&options),
         Chore::Crash(options) => crash::run(&options),
         Chore::Peers => peers::install(),

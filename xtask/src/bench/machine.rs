@@ -107,3 +107,49 @@ pub(crate) fn utc_now() -> Result<String> {
     let text = shell::output(shell::command("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))?;
     Ok(text.trim().to_owned())
 }
+
+/// Time of all cores, in ticks.
+pub(crate) struct Steal {
+    steal: u64,
+    total: u64,
+}
+
+impl Steal {
+    pub(crate) fn look() -> Result<Self> {
+        let text = fs::read_to_string("/proc/stat").context("cannot read /proc/stat")?;
+        Self::parse(&text).context("/proc/stat has no line of all cores")
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let line = text.lines().next()?.strip_prefix("cpu ")?;
+        // user nice system idle iowait irq softirq steal; the rest is part of these.
+        let fields: Vec<u64> =
+            line.split_whitespace().take(8).filter_map(|field| field.parse().ok()).collect();
+        Some(Self { steal: *fields.get(7)?, total: fields.iter().sum() })
+    }
+
+    /// Share of the time since then that the hypervisor took.
+    pub(crate) fn percent_since(&self) -> Result<f64> {
+        Ok(self.percent_until(&Self::look()?))
+    }
+
+    fn percent_until(&self, later: &Self) -> f64 {
+        let total = later.total.saturating_sub(self.total).max(1);
+        later.steal.saturating_sub(self.steal) as f64 * 100.0 / total as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_is_a_share_of_all_time() {
+        let before = Steal::parse("cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1 2\n").expect("parses");
+        let after = Steal::parse("cpu  20 0 20 150 0 0 0 14 9 0\n").expect("parses");
+        let percent = before.percent_until(&after);
+        assert!((percent - 4.0 * 100.0 / 104.0).abs() < 1e-9, "{percent}");
+        assert_eq!(before.percent_until(&before), 0.0);
+        assert!(Steal::parse("intr 1 2 3").is_none());
+    }
+}

@@ -34,14 +34,14 @@ pub(crate) fn cpu_ns(pid: u32) -> Result<u64> {
 }
 
 /// Raises the soft limit of open files to the hard one.
-pub(super) fn raise_descriptor_limit() -> Result<()> {
+pub(crate) fn raise_descriptor_limit() -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
     setrlimit(Resource::Nofile, wanted).context("cannot raise the limit of open files")
 }
 
 /// The monotonic clock.
-pub(super) fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     let rest = u64::try_from(time.tv_nsec).unwrap_or_default();

@@ -1,0 +1,271 @@
+//! Can the program's figures be trusted? `cargo xtask trust` shows it brokers that are wrong by a
+//! known amount, compares what it reports with their own records, and writes docs/trust.md's table.
+
+mod burn;
+mod evidence;
+mod judge;
+mod parts;
+mod responder;
+mod runs;
+mod table;
+mod tools;
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::bench::machine::utc_now;
+use crate::floor::pin_self_to;
+use crate::shell;
+use evidence::Evidence;
+use judge::Judgement;
+use parts::Extent;
+use runs::Laboratory;
+
+const DOCUMENT: &str = "docs/trust.md";
+
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    helper: Option<Helper>,
+    #[command(flatten)]
+    measuring: Measuring,
+}
+
+/// Programs that the measurements start.
+#[derive(Subcommand)]
+enum Helper {
+    /// A broker that is wrong on purpose; prints its port, and its record when its input closes
+    Responder(responder::ResponderOptions),
+    /// A noisy neighbour: burns cores in bursts
+    Burn(burn::BurnOptions),
+}
+
+#[derive(Args)]
+struct Measuring {
+    /// Only these parts; a record keeps the others
+    #[arg(long, value_name = "PART", value_delimiter = ',')]
+    only: Vec<TrustPart>,
+    /// Keep everything in bench/runs/<date>-<NAME> and write the table of docs/trust.md
+    #[arg(long, value_name = "NAME", conflicts_with = "quick")]
+    record: Option<String>,
+    /// The release program to measure with, instead of building it
+    #[arg(long, value_name = "PROGRAM")]
+    tacho: Option<PathBuf>,
+    /// Short windows, three searches: to see that everything works
+    #[arg(long)]
+    quick: bool,
+    /// Write the table again from the newest record, without measuring
+    #[arg(long, conflicts_with_all = ["only", "record", "tacho", "quick"])]
+    render: bool,
+    /// Core of the responder
+    #[arg(long, default_value_t = 0)]
+    broker_cpu: usize,
+    /// Core of the generator
+    #[arg(long, default_value_t = 1)]
+    generator_cpu: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TrustPart {
+    /// Every message held for 1, 5 and 50 ms
+    Delays,
+    /// 300 ms of every 5 s stopped
+    Stall,
+    /// Searches for the limit of a forwarder
+    Capacity,
+    /// Lost, doubled and reordered messages
+    Faults,
+    /// Searches beside a program that burns cores
+    Noise,
+}
+
+impl TrustPart {
+    /// The short ones first.
+    const ALL: [Self; 5] = [Self::Delays, Self::Stall, Self::Faults, Self::Capacity, Self::Noise];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Delays => "delays",
+            Self::Stall => "stall",
+            Self::Capacity => "capacity",
+            Self::Faults => "faults",
+            Self::Noise => "noise",
+        }
+    }
+
+    fn measure(self, lab: &Laboratory, extent: Extent, evidence: &mut Evidence) -> Result<()> {
+        match self {
+            Self::Delays => parts::delays(lab, extent, evidence),
+            Self::Stall => parts::stall(lab, extent, evidence),
+            Self::Capacity => parts::capacity(lab, extent, evidence),
+            Self::Faults => parts::faults(lab, extent, evidence),
+            Self::Noise => parts::noise(lab, extent, evidence),
+        }
+    }
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    match &options.helper {
+        Some(Helper::Responder(options)) => responder::run(options),
+        Some(Helper::Burn(options)) => burn::run(options),
+        None if options.measuring.render => render(),
+        None => measure(&options.measuring),
+    }
+}
+
+fn measure(options: &Measuring) -> Result<()> {
+    if options.broker_cpu == options.generator_cpu {
+        bail!("the responder and the generator need a core each");
+    }
+    let lab = laboratory(options)?;
+    // This program waits; the cores belong to the others.
+    pin_self_to(&[options.broker_cpu, options.generator_cpu])?;
+    let extent = if options.quick { Extent::QUICK } else { Extent::FULL };
+    let started = utc_now()?;
+    let folder = options.record.as_ref().map(|name| {
+        let date = started.get(..10).unwrap_or(&started);
+        shell::root().join("bench/runs").join(format!("{date}-{name}"))
+    });
+    let mut evidence = folder.as_deref().map(Evidence::load).transpose()?.unwrap_or_default();
+    let wanted = |subject: &TrustPart| options.only.is_empty() || options.only.contains(subject);
+    let subjects: Vec<TrustPart> = TrustPart::ALL.into_iter().filter(wanted).collect();
+    for subject in &subjects {
+        println!("{}", subject.name());
+        subject.measure(&lab, extent, &mut evidence)?;
+        evidence.measured.insert(subject.name().to_owned(), utc_now()?);
+        evidence.sign();
+        if let Some(folder) = &folder {
+            evidence.save(folder, &table::table(&evidence))?;
+        }
+    }
+    print!("\n{}", table::table(&evidence));
+    if folder.is_some() {
+        render()?;
+    }
+    conclude(&evidence, &subjects, extent)
+}
+
+/// The programs: release builds, but for a quick look this one serves as the responder.
+fn laboratory(options: &Measuring) -> Result<Laboratory> {
+    let release = shell::target_dir().join("release");
+    let mut build = shell::cargo();
+    build.args(["build", "--release"]);
+    let tacho = match &options.tacho {
+        Some(path) => {
+            fs::canonicalize(path).with_context(|| format!("there is no program {path:?}"))?
+        }
+        None => {
+            build.args(["-p", "tacho"]);
+            release.join("tacho")
+        }
+    };
+    let is_own = options.quick || !cfg!(debug_assertions);
+    let xtask = if is_own {
+        env::current_exe().context("cannot find this program")?
+    } else {
+        build.args(["-p", "xtask"]);
+        release.join("xtask")
+    };
+    if options.tacho.is_none() || !is_own {
+        shell::run(&mut build)?;
+    }
+    let folder = shell::target_dir().join("trust");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {folder:?}"))?;
+    let (broker_cpu, generator_cpu) = (options.broker_cpu, options.generator_cpu);
+    Ok(Laboratory { tacho, xtask, folder, broker_cpu, generator_cpu })
+}
+
+/// Puts the newest record into the document.
+fn render() -> Result<()> {
+    let folder = evidence::newest().context("no record in bench/runs has a trust.json")?;
+    let path = shell::root().join(DOCUMENT);
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path:?}"))?;
+    let table = table::table(&Evidence::load(&folder)?);
+    let text = table::replace(&text, &table).with_context(|| format!("{DOCUMENT}: no markers"))?;
+    fs::write(&path, text).with_context(|| format!("cannot write {path:?}"))
+}
+
+/// Fails for anything wrong, and when too little is decided.
+fn conclude(evidence: &Evidence, subjects: &[TrustPart], extent: Extent) -> Result<()> {
+    let mut undecided = Vec::new();
+    for subject in subjects {
+        let judgements = judgements(evidence, *subject);
+        let count = |wanted| judgements.iter().filter(|found| **found == wanted).count();
+        let wrong = count(Judgement::Wrong);
+        if wrong > 0 {
+            bail!("{}: {wrong} of {} are wrong", subject.name(), judgements.len());
+        }
+        let enough = match subject {
+            TrustPart::Delays => 3,
+            TrustPart::Stall => 1,
+            TrustPart::Capacity => extent.searches,
+            TrustPart::Faults => 3,
+            // A search beside a noisy program may always end without a result.
+            TrustPart::Noise => 0,
+        };
+        if count(Judgement::Right) < enough {
+            undecided.push(subject.name());
+        }
+    }
+    if undecided.is_empty() {
+        return Ok(());
+    }
+    bail!("cannot be told on this machine, which was disturbed: {}", undecided.join(", "))
+}
+
+fn judgements(evidence: &Evidence, subject: TrustPart) -> Vec<Judgement> {
+    match subject {
+        TrustPart::Delays => evidence.delays.iter().map(judge::LatencyRun::judge).collect(),
+        TrustPart::Stall => evidence.stalls.iter().map(judge::LatencyRun::judge).collect(),
+        TrustPart::Capacity => evidence.searches.iter().map(judge::SearchRun::judge).collect(),
+        TrustPart::Faults => evidence.faults.iter().map(judge::FaultRun::judge).collect(),
+        TrustPart::Noise => evidence.noisy_searches.iter().map(judge::SearchRun::judge).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::judge::{LatencyRun, Percentile};
+    use super::*;
+
+    fn stall(reported_us: f64, verdict: &str) -> LatencyRun {
+        LatencyRun {
+            shown: "stall".into(),
+            verdict: verdict.into(),
+            steal_percent: 0.0,
+            is_left_out: false,
+            percentiles: vec![Percentile { name: "max".into(), reported_us, recorded_us: 3e5 }],
+        }
+    }
+
+    fn conclusion(stalls: Vec<LatencyRun>) -> String {
+        let evidence = Evidence { stalls, ..Evidence::default() };
+        let result = conclude(&evidence, &[TrustPart::Stall], Extent::QUICK);
+        result.map_or_else(|error| error.to_string(), |()| "right".to_owned())
+    }
+
+    #[test]
+    fn one_wrong_figure_fails_the_command() {
+        assert_eq!(conclusion(vec![stall(3.01e5, "ok")]), "right");
+        let disturbed = || stall(9e5, "disturbed");
+        assert_eq!(conclusion(vec![disturbed(), stall(3.01e5, "ok")]), "right");
+        // The tail that a generator reports when it waits for answers.
+        assert_eq!(conclusion(vec![stall(1e5, "ok")]), "stall: 1 of 1 are wrong");
+        let unknown = conclusion(vec![disturbed(), disturbed()]);
+        assert!(unknown.starts_with("cannot be told"), "{unknown}");
+    }
+
+    #[test]
+    fn every_part_has_its_evidence() {
+        let nothing = Evidence::default();
+        for subject in TrustPart::ALL {
+            assert!(judgements(&nothing, subject).is_empty());
+            let result = conclude(&nothing, &[subject], Extent::QUICK);
+            assert_eq!(result.is_err(), subject != TrustPart::Noise, "{subject:?}");
+        }
+    }
+}
