@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use axum::response::Html;
-use tacho_record::{RunKind, Verdict};
+use tacho_record::{Given, RunKind, Verdict};
 use tacho_report::escape;
 use tacho_scenario::format::{latency, rate};
 
@@ -78,6 +78,10 @@ fn row(out: &mut String, run: &PastRun) {
             // A directory that was not renamed contains the scenario's name already.
             if !run.directory.contains(&summary.scenario) {
                 let _ = write!(out, "<small>{}</small>", escape(&summary.scenario));
+            }
+            let Given { name, note } = &summary.given;
+            for text in [name, note].into_iter().filter(|text| !text.is_empty()) {
+                let _ = write!(out, "<small class=\"given\">{}</small>", escape(text));
             }
             let class = if summary.verdict == Verdict::Ok { "chip ok" } else { "chip" };
             let verdict = summary.verdict.name().replace('_', " ");
@@ -178,6 +182,7 @@ mod tests {
         let summary = Summary {
             scenario: "<script>alert(1)</script>".to_owned(),
             started_at: "<i>".to_owned(),
+            given: Given { name: "<em>".to_owned(), note: "<s>a note".to_owned() },
             verdict: Verdict::NotSteady,
             ..Summary::default()
         };
@@ -204,10 +209,10 @@ mod tests {
             },
         ];
         let Html(page) = html(Path::new("<dir>"), &runs);
-        for hostile in ["<script>alert", "<b>", "<i>", "<u>", "<dir>"] {
+        for hostile in ["<em>", "<s>", "<script>alert", "<b>", "<i>", "<u>", "<dir>"] {
             assert!(!page.contains(hostile), "{hostile}");
         }
         assert!(page.contains("/runs/a%22%3E%3Cb%3E%25%2F%C3%A9/report.html"), "{page}");
-        assert!(page.contains("not steady"));
+        assert!(page.contains("not steady") && page.contains("a note"));
     }
 }

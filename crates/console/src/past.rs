@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize, Serializer};
-use tacho_record::{RunKind, Verdict};
+use tacho_record::{Given, RunKind, Verdict};
 use thiserror::Error;
 
 use crate::error::ConsoleError;
@@ -66,6 +66,8 @@ impl Serialize for Unreadable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Summary {
     pub(crate) name: String,
+    #[serde(skip_serializing_if = "Given::is_empty")]
+    pub(crate) given: Given,
     pub(crate) started_at: String,
     pub(crate) scenario: String,
     pub(crate) kind: RunKind,
@@ -81,6 +83,8 @@ pub(crate) struct Summary {
 #[derive(Deserialize)]
 struct RecordPart {
     name: String,
+    #[serde(default)]
+    given: Given,
     #[serde(default)]
     started_at: String,
     #[serde(default)]
@@ -200,6 +204,7 @@ fn read(path: &Path) -> Result<Summary, Unreadable> {
     let best = record.steps.iter().max_by(|left, right| left.tps.total_cmp(&right.tps));
     Ok(Summary {
         name: record.name,
+        given: record.given,
         started_at: record.started_at,
         scenario: record.scenario,
         kind: record.kind,

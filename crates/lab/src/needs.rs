@@ -57,6 +57,7 @@ pub fn estimate(scenario: &Scenario, costs: Costs<'_>) -> Result<Needs, PlanErro
     let mut needs = Needs {
         clients,
         descriptors: clients + DESCRIPTORS_RESERVED,
+        source_addresses: scenario.load.source_addresses.iter().count() as u64,
         subscriptions: plan.clients().map(|(_, c)| c.subscriptions.len() as u64).sum(),
         routes: plan.routes.len() as u64,
         bridged: !scenario.bridges.is_empty(),

@@ -70,7 +70,10 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
         return Err(load::PlanError::NoTargets { group: name.clone() });
     }
     plan.actions = actions(scenario, &plan);
-    plan.sources = plan.loopback_sources();
+    plan.sources = match &scenario.load.source_addresses {
+        none if none.is_empty() => plan.loopback_sources(),
+        addresses => addresses.iter().collect(),
+    };
     plan.routes = plan.derive_routes();
     plan.phases = phases(scenario, !plan.routes.is_empty());
     plan.check()?;
@@ -359,6 +362,16 @@ mod tests {
         ));
         // Nothing is due to them while they are away.
         assert_eq!((plan.offered_in_per_s(), plan.offered_out_per_s()), (1000.0, 0.0));
+    }
+
+    #[test]
+    fn source_addresses_of_the_scenario_are_used() {
+        let mut scenario = symmetric(&[]);
+        let addresses = tacho_scenario::SourceAddresses::parse("127.0.0.4-127.0.0.5,127.0.0.9");
+        scenario.load.source_addresses = addresses.expect("parses");
+        let plan = plan(&scenario, &options()).expect("a plan");
+        let sources: Vec<String> = plan.sources.iter().map(ToString::to_string).collect();
+        assert_eq!(sources, ["127.0.0.4", "127.0.0.5", "127.0.0.9"]);
     }
 
     #[test]

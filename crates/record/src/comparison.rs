@@ -7,6 +7,7 @@ use crate::basis::Basis;
 use crate::cause::Cause;
 use crate::condition::{ConditionCause, Requirement};
 use crate::figure::{Better, FigureUnit, Scale};
+use crate::given::Given;
 use crate::property::{Property, PropertyValue};
 use crate::remark::Remark;
 use crate::verdict::Verdict;
@@ -38,6 +39,9 @@ pub struct Comparison {
     pub tool_version: String,
     /// Name of the comparison: its time and its scenario.
     pub name: String,
+    /// What the user calls it and says about it.
+    #[serde(skip_serializing_if = "Given::is_empty")]
+    pub given: Given,
     /// Name of the scenario.
     pub scenario: String,
     /// Its description.

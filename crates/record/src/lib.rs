@@ -21,6 +21,7 @@ mod disturbance;
 mod effect;
 mod environment;
 mod figure;
+mod given;
 mod headline;
 mod hosts;
 mod latency;
@@ -66,6 +67,7 @@ pub use disturbance::{Disturbance, DisturbanceLimits, DisturbedSeconds, Handling
 pub use effect::ActionEffect;
 pub use environment::{Environment, Interface};
 pub use figure::{Better, FigureName, FigureUnit, Scale};
+pub use given::Given;
 pub use headline::{Headline, HeadlineName, HeadlineUnit};
 pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};

@@ -10,6 +10,7 @@ use crate::campaign::{Capacity, Finding, Recommendation, RunKind, Series, Skippe
 use crate::cause::Cause;
 use crate::comparison::FigureRow;
 use crate::course::{PhaseRecord, Restart};
+use crate::given::Given;
 use crate::headline::Headline;
 use crate::hosts::MonitorRecord;
 use crate::latency::LatencyStats;
@@ -35,6 +36,9 @@ pub struct RunRecord {
     pub scenario: String,
     /// Name of the run: its time and its scenario.
     pub name: String,
+    /// What the user calls it and says about it.
+    #[serde(default, skip_serializing_if = "Given::is_empty")]
+    pub given: Given,
     /// The scenario's description.
     pub description: String,
     /// The scenario's description in Chinese; empty where it has none.

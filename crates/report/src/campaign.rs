@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::elements::given_lines;
 use super::lang::Lang;
 use super::repeats;
 use super::text::closing_text;
@@ -19,6 +20,7 @@ const LABEL_WIDTH: usize = 30;
 pub fn campaign_text(record: &RunRecord) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}: {}", record.scenario, record.description);
+    given_lines(Lang::En, &mut out, &record.given);
     for target in &record.targets {
         let name = match target.name.as_str() {
             "" => String::new(),

@@ -7,7 +7,7 @@ use super::chart::{Axis, Chart, Line, Marker, Style, from_zero};
 use super::charts::{curve, quantile_chart};
 use super::comparison_text::{change_shown, ends_shown, floor_shown, interval_ends, median_shown};
 use super::document::{document, files};
-use super::elements::{banner, escape, tiles};
+use super::elements::{banner, escape, given, tiles};
 use super::grid::{Cell, Grid};
 use super::intervals::{Span, drawn};
 use super::lang::Lang;
@@ -46,6 +46,7 @@ fn header(lang: Lang, out: &mut String, comparison: &Comparison) {
     }
     let description = lang.description(&comparison.description, &comparison.description_zh);
     banner(out, lang.comparison(), (&comparison.scenario, description), &facts);
+    given(lang, out, &comparison.given);
     let class = match comparison.verdict {
         Judgement::Better | Judgement::NoChange => "class=\"verdict ok\"",
         Judgement::Worse | Judgement::Mixed => "class=\"verdict\"",

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::elements::{given_lines, given_texts};
 use super::lang::Lang;
 use super::markdown::text as safe;
 use tacho_record::{Change, Comparison, FigureRow, Point, Repeat, Scale, Spread};
@@ -78,6 +79,7 @@ fn counting_words(repeats: &[Repeat]) -> String {
 pub fn comparison_text(comparison: &Comparison) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}: {}", comparison.scenario, comparison.description);
+    given_lines(LANG, &mut out, &comparison.given);
     for side in &comparison.sides {
         let before = side.before.as_ref().map_or_else(String::new, |c| format!(", after '{c}'"));
         let repeats = counting_words(&side.repeats);
@@ -170,6 +172,9 @@ fn point_text(out: &mut String, comparison: &Comparison, point: &Point) {
 pub fn comparison_markdown(comparison: &Comparison) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "## Comparison of {}\n", safe(&comparison.scenario));
+    for (label, given) in given_texts(LANG, &comparison.given) {
+        let _ = writeln!(out, "{label}: {}\n", safe(given));
+    }
     let words = comparison.verdict.words();
     let _ = writeln!(out, "**{words}**: {}\n", safe(&LANG.compared(comparison)));
     for side in &comparison.sides {

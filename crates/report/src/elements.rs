@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::grouped::{self, Group};
 use super::lang::Lang;
-use tacho_record::{RunRecord, Severity};
+use tacho_record::{Given, RunRecord, Severity};
 
 /// Makes any text safe inside elements and quoted attributes.
 pub fn escape(text: &str) -> String {
@@ -39,6 +39,30 @@ pub(super) fn banner(
         escape(description),
         facts.join(" ")
     );
+}
+
+/// What the user calls the run and says about it.
+pub(super) fn given(lang: Lang, out: &mut String, given: &Given) {
+    for (label, text) in given_texts(lang, given) {
+        let _ = writeln!(out, "<p class=\"note\"><b>{label}</b> {}</p>", escape(text));
+    }
+}
+
+/// The same as labels and texts.
+pub(super) fn given_texts(lang: Lang, given: &Given) -> impl Iterator<Item = (&'static str, &str)> {
+    let texts = [
+        (lang.name_of_the_run(), given.name.as_str()),
+        (lang.note_on_the_run(), given.note.as_str()),
+    ];
+    texts.into_iter().filter(|(_, text)| !text.is_empty())
+}
+
+/// The same as lines of a terminal, which show no control characters.
+pub(super) fn given_lines(lang: Lang, out: &mut String, given: &Given) {
+    for (label, text) in given_texts(lang, given) {
+        let text: String = text.chars().filter(|c| !c.is_control()).collect();
+        let _ = writeln!(out, "{}: {text}", label.to_lowercase());
+    }
 }
 
 /// Key figures.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::data::ReportData;
 use super::document::document;
-use super::elements::{banner, escape, folded};
+use super::elements::{banner, escape, folded, given};
 use super::grouped;
 use super::lang::Lang;
 use super::page::Page;
@@ -58,6 +58,7 @@ fn header(lang: Lang, out: &mut String, record: &RunRecord) {
     facts.push(lang.duration(record.elapsed_s));
     let description = lang.description(&record.description, &record.description_zh);
     banner(out, kind, (&record.scenario, description), &facts);
+    given(lang, out, &record.given);
     let class = if record.verdict == Verdict::Ok { "verdict ok" } else { "verdict" };
     let _ = write!(
         out,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::campaign::{capacity_text, recommendation_text};
-use crate::elements::escape;
+use crate::elements::{escape, given_texts};
 use crate::grouped::{self, Group};
 use crate::lang::Lang;
 use crate::repeats;
@@ -20,6 +20,9 @@ pub fn markdown(record: &RunRecord) -> String {
     let mark = if record.verdict == Verdict::Ok { "ok" } else { record.verdict.name() };
     let _ = writeln!(out, "## tacho {}: {mark}\n", text(&record.scenario));
     let _ = writeln!(out, "{}\n", text(&record.description));
+    for (label, given) in given_texts(Lang::En, &record.given) {
+        let _ = writeln!(out, "{label}: {}\n", text(given));
+    }
     let brokers: Vec<String> =
         record.targets.iter().map(|target| format!("`{}`", target.broker)).collect();
     let brokers = brokers.join(", ");

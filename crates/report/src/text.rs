@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::elements::given_lines;
 use super::lang::Lang;
 use super::tables::{latencies, latency_heads, lost, tables};
 use super::{actions, course, grouped, words};
@@ -19,6 +20,7 @@ const ACTIONS_SHOWN: usize = 12;
 pub fn summary_text(record: &RunRecord) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}: {}", record.scenario, record.description);
+    given_lines(LANG, &mut out, &record.given);
     let _ = writeln!(
         out,
         "target {}, MQTT {}, {} of {} clients connected",

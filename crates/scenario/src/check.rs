@@ -24,6 +24,7 @@ use super::headline::HeadlineKind;
 use super::limits::{DESCRIPTORS_RESERVED, Shortage};
 use super::quantity::{TimeSpan, Whole};
 use super::raw::{RawBridge, RawLoad, RawPhases, RawScenario, RawTarget, RawTls};
+use super::source_address::SourceAddresses;
 use super::types::{
     Bridge, Group, LoadOptions, Phases, ProtocolVersion, Scenario, Target, Timing, TlsOptions,
 };
@@ -270,9 +271,14 @@ impl Checker<'_> {
             "batch" => Ok(Timing::Batch),
             _ => Err(self.choice(timing, "timing", "\"auto\", \"sleep\", \"spin\" or \"batch\"")),
         });
+        let addresses = raw.source_addresses.as_ref().map(|list| {
+            SourceAddresses::from_parts(list.get_ref().iter().map(String::as_str))
+                .map_err(|title| self.error(list.span(), title))
+        });
         Ok(LoadOptions {
             threads: threads.transpose()?,
             timing: timing.transpose()?.unwrap_or_default(),
+            source_addresses: addresses.transpose()?.unwrap_or_default(),
         })
     }
 

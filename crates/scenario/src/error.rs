@@ -65,7 +65,7 @@ pub struct ScenarioError {
 
 impl ScenarioError {
     /// An error that is not about a place in a file (for example about a `--var`).
-    pub(crate) fn new(title: impl Into<String>) -> Self {
+    pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
             place: None,

@@ -20,6 +20,8 @@ pub struct Needs {
     pub clients: u64,
     /// Open files of the generator's process. Exact.
     pub descriptors: u64,
+    /// Addresses that the clients connect from; 0 where the system chooses.
+    pub source_addresses: u64,
     /// Subscriptions.
     pub subscriptions: u64,
     /// Pairs of a stream and a receiver of all its messages.
@@ -48,16 +50,17 @@ impl Needs {
     /// What `limits` lack for this. With the broker on the same machine the generator has half of
     /// its cores, and memory is needed at both ends.
     ///
-    /// Descriptors are exact. Ports are exact for a broker elsewhere; on loopback there are more
-    /// addresses when one has too few. Memory is the least that clients take. Cores are an
-    /// estimate.
+    /// Descriptors are exact. Ports are exact for a broker elsewhere and for given source
+    /// addresses; otherwise loopback has more addresses when one has too few. Memory is the least
+    /// that clients take. Cores are an estimate.
     pub fn shortage(&self, limits: &Limits, one_machine: bool) -> Option<Shortage> {
         let (needed, available) = (self.descriptors, limits.descriptors_max);
         if needed > available {
             return Some(Shortage::Descriptors { needed, available });
         }
-        let (needed, available) = (self.clients, limits.ports_per_address);
-        if needed > available && !one_machine {
+        let needed = self.clients.div_ceil(self.source_addresses.max(1));
+        let available = limits.ports_per_address;
+        if needed > available && (!one_machine || self.source_addresses > 0) {
             return Some(Shortage::Ports { needed, available });
         }
         let ends = if one_machine { 2 } else { 1 };

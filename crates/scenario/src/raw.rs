@@ -140,6 +140,7 @@ pub(super) struct RawBridge {
 pub(super) struct RawLoad {
     pub(super) threads: Option<Spanned<Whole>>,
     pub(super) timing: Option<Spanned<String>>,
+    pub(super) source_addresses: Option<Spanned<Vec<String>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -13,6 +13,7 @@ use super::life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
 use super::password::Password;
 use super::quantity::{PerSecond, TimeSpan};
 use super::rows::Rows;
+use super::source_address::SourceAddresses;
 use super::stream::{Model, Publish};
 use super::template::{ClientPlace, Template};
 use super::vars::VarValue;
@@ -154,6 +155,9 @@ pub struct LoadOptions {
     pub threads: Option<u16>,
     /// How threads wait for the next due message.
     pub timing: Timing,
+    /// Addresses that clients connect from.
+    #[serde(skip_serializing_if = "SourceAddresses::is_empty")]
+    pub source_addresses: SourceAddresses,
 }
 
 /// How generator threads wait.
@@ -339,6 +343,49 @@ impl Scenario {
             .into_iter()
             .chain(named.map(|(name, target)| (name.as_str(), target)))
             .collect()
+    }
+
+    /// Do all clients connect to brokers that have names?
+    pub fn has_only_named_targets(&self) -> bool {
+        self.groups.values().all(|group| group.clients == 0 || group.target.is_some())
+    }
+
+    /// Forgets the addresses of bridged brokers where two of them have the same one, as plans have
+    /// that leave addresses to the command line: no two brokers are at one address. `is_given` says
+    /// whether the command line has the address of a broker.
+    pub fn forget_shared_addresses(&mut self, is_given: impl Fn(&str) -> bool) {
+        if self.bridges.is_empty() {
+            return;
+        }
+        let open: Vec<String> = self
+            .targets_in_use()
+            .into_iter()
+            .map(|(name, _)| name.to_owned())
+            .filter(|name| !name.is_empty() && !is_given(name))
+            .collect();
+        let address = |scenario: &Self, name: &str| scenario.targets.get(name)?.broker.clone();
+        let first = open.iter().find_map(|name| {
+            let url = address(self, name)?;
+            open.iter()
+                .any(|other| other != name && address(self, other).as_ref() == Some(&url))
+                .then_some(url)
+        });
+        let Some(url) = first else { return };
+        for name in &open {
+            if let Some(target) = self.targets.get_mut(name)
+                && target.broker.as_ref() == Some(&url)
+            {
+                target.broker = None;
+            }
+        }
+        let arguments: Vec<_> = open.iter().map(|name| format!("--broker {name}=URL")).collect();
+        self.notes.push(format!(
+            "The brokers {} have the same address, {url}, which says that their addresses are not \
+             known: the run starts Tacho's own brokers in their place and bridges them. Others are \
+             named by {}.",
+            open.join(" and "),
+            arguments.join(" ")
+        ));
     }
 
     /// The broker of a group.

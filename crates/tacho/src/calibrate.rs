@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser};
 use tacho_lab::calibration::{Calibration, calibration_text, check_writable, measure, path, store};
+use tacho_record::RunDirectory;
 use tacho_rig::attached::{quoted, this_program};
 
 use crate::campaign::ArgumentBench;
@@ -19,8 +20,8 @@ use crate::run::{Setting, TargetArguments, create};
 /// 'tacho doctor' and suites then estimate with it how many cores a scenario takes.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exit codes: 0 success, 1 unexpected error, 105 stopped by a signal, 112 the responder \
-went away.")]
+Exit codes: 0 success, 1 unexpected error, 104 --dir holds an earlier calibration, 105 stopped \
+by a signal, 112 the responder went away.")]
 pub(crate) struct CalibrateArguments {
     /// Fewer kinds of messages and a second each: about 20 seconds instead of 75
     #[arg(long)]
@@ -37,6 +38,10 @@ pub(crate) struct CalibrateArguments {
     /// Keep the runs and calibration.json in this directory
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+
+    /// Replace the calibration that --dir holds
+    #[arg(long, requires = "dir")]
+    force: bool,
 
     /// No progress
     #[arg(long, short)]
@@ -67,6 +72,7 @@ impl Drop for Place {
 /// Measures, keeps, shows.
 pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<u8, Failure> {
     check_kept(arguments)?;
+    check_free(arguments)?;
     let targets = null_broker()?;
     let setting = Setting::new(&targets, arguments.quiet)?;
     let place = place(arguments);
@@ -94,6 +100,21 @@ fn place(arguments: &CalibrateArguments) -> Place {
             Place { path: std::env::temp_dir().join(name), is_temporary: true }
         }
     }
+}
+
+/// Refuses a directory with an earlier calibration or run.
+fn check_free(arguments: &CalibrateArguments) -> Result<(), Failure> {
+    let Some(dir) = arguments.dir.as_ref().filter(|_| !arguments.force) else { return Ok(()) };
+    let has_parts = ["calibration.json", "steps"].iter().any(|name| dir.join(name).exists());
+    if !has_parts && !RunDirectory::holds_run(dir) {
+        return Ok(());
+    }
+    let sentence = format!(
+        "{} holds an earlier calibration or run: choose another directory with --dir, or replace \
+         it with --dir and --force",
+        dir.display()
+    );
+    Err(Failure::new(exit::INVALID_CONFIG, sentence))
 }
 
 /// Whether the result can be kept: said before a minute of measuring, not after it.

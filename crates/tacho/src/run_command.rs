@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tacho_lab::campaign::Performance;
 use tacho_lab::run::Ending;
-use tacho_record::{RunDirectory, RunKind, Timestamp};
+use tacho_record::RunKind;
 use tacho_report::summary_text;
 use tacho_scenario::suite::Suite;
 
@@ -69,7 +69,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let mut setting = Setting::new(targets, output.quiet)?;
     setting.report_in(output.lang);
 
-    let name = RunDirectory::run_name(Timestamp::now(), &scenario.name);
+    setting.give(output.given());
+    let name = output.run_name(&scenario.name);
     let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
     let brokers = setting.targets(&scenario)?;
     setting.serve(&output.ui, (&name, RunKind::Run), &path)?;

@@ -100,7 +100,8 @@ pub(crate) fn scenario(arguments: &ScenarioArguments) -> Result<u8, Failure> {
         }
         ScenarioCommand::Reference => print!("{}", tacho_scenario::reference()),
         ScenarioCommand::Check { scenario, vars, adjust } => {
-            let scenario = load(scenario, vars, &adjust.adjustment())?;
+            let mut scenario = load(scenario, vars, &adjust.adjustment())?;
+            scenario.forget_shared_addresses(|_| false);
             eprint!("{}", needs(&scenario)?);
             scenario.notes.iter().for_each(|note| eprintln!("note: {note}"));
             print!("{}", scenario.to_toml());
@@ -212,10 +213,18 @@ fn needs(scenario: &Scenario) -> Result<String, Failure> {
         lines.push("plus the closed-loop messages that the broker accepts".to_owned());
     }
     if needs.bridged {
-        lines.push(
-            "brokers that are bridged to each other; without arguments the run starts them"
+        let known: Vec<String> = scenario
+            .targets_in_use()
+            .into_iter()
+            .filter_map(|(name, target)| Some(format!("{name} at {}", target.broker.as_ref()?)))
+            .collect();
+        lines.push(match known.is_empty() {
+            true => "brokers that are bridged to each other; without arguments the run starts them"
                 .to_owned(),
-        );
+            false => {
+                format!("brokers that run and are bridged to each other: {}", known.join(", "))
+            }
+        });
     }
     if let Some(shortage) = needs.shortage(&Limits::of_this_process(), true) {
         lines.push(format!("this machine, with the broker on it too: {shortage}"));

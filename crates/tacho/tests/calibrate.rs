@@ -57,6 +57,29 @@ fn a_quick_calibration_is_kept_and_used() {
     assert_eq!(text(&tacho(&["scenario", "check", "symmetric"], &kept).stderr), before);
 }
 
+/// It replaced the earlier one without a word.
+#[test]
+fn an_earlier_calibration_is_not_replaced_without_force() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("runs");
+    for earlier in ["calibration.json", "steps/01/summary.json", "summary.json"] {
+        let file = dir.join(earlier);
+        fs::create_dir_all(file.parent().expect("a parent")).expect("creates");
+        fs::write(&file, "earlier").expect("writes");
+        let arguments =
+            ["calibrate", "--quick", "--no-store", "--dir", dir.to_str().expect("UTF-8")];
+        let output = tacho(&arguments, &folder.path().join("kept.json"));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(104), "{earlier}: {said}");
+        assert!(
+            said.contains("holds an earlier calibration") && said.contains("--force"),
+            "{said}"
+        );
+        assert_eq!(fs::read_to_string(&file).expect("is there"), "earlier");
+        fs::remove_dir_all(&dir).expect("removes");
+    }
+}
+
 #[test]
 fn a_result_that_cannot_be_kept_is_said_before_anything_is_measured() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const SECRETS: [&str; 4] = ["inline-s3cret", "file-s3cret", "environment-s3cret", "url-s3cret"];
+const SECRETS: [&str; 5] =
+    ["inline-s3cret", "file-s3cret", "environment-s3cret", "url-s3cret", "table-s3cret"];
 
 fn tacho() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
@@ -102,14 +103,16 @@ fn secrets_are_in_no_file_page_or_process() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     let scenario = format!(
-        "name = 'secrets'\n{PHASES}[targets.a]\n[targets.b]\n[targets.c]\n{}{}{}{}",
+        "name = 'secrets'\n{PHASES}[targets.a]\n[targets.b]\n[targets.c]\n[targets.d]\n{}{}{}{}{}",
         group("one", "target = 'a'\nconnect = { username = 'u1', password = 'inline-s3cret' }"),
         group("two", "target = 'b'"),
         group("three", "target = 'c'"),
         group("four", "target = 'a'"),
+        group("five", "target = 'd'"),
     );
     fs::write(at("secrets.toml"), scenario).expect("is written");
     fs::write(at("password"), "file-s3cret\n").expect("is written");
+    fs::write(at("users.csv"), "u5,table-s3cret,dev-5\n").expect("is written");
     let mut broker = tacho();
     broker.args(["broker", "--listen", "0", "--shards", "1", "-vv"]).stdout(Stdio::null());
     let (_broker, line) = start(&mut broker, "listening on ");
@@ -131,6 +134,7 @@ fn secrets_are_in_no_file_page_or_process() {
         &format!("b=builtin,user=u2,password-file={}", at("password").display()),
     ]);
     run.args(["--broker", &format!("c=mqtt://u3:url-s3cret@{address}"), "--insecure-url-password"]);
+    run.args(["--credentials", &format!("d={}", at("users.csv").display())]);
     run.env("TACHO_USERNAME", "u4").env("TACHO_PASSWORD", "environment-s3cret");
     let done = AtomicBool::new(false);
     let (output, processes) = std::thread::scope(|scope| {
@@ -154,9 +158,12 @@ fn secrets_are_in_no_file_page_or_process() {
     assert_eq!(others.collect::<Vec<_>>(), Vec::<&String>::new());
 
     let resolved = fs::read_to_string(runs.join("1/scenario.toml")).expect("reads");
-    for reference in
-        ["password_env = \"TACHO_PASSWORD\"", "password_file = \"", "username = \"u2\""]
-    {
+    for reference in [
+        "password_env = \"TACHO_PASSWORD\"",
+        "password_file = \"",
+        "username = \"u2\"",
+        "credentials = \"",
+    ] {
         assert!(resolved.contains(reference), "no {reference} in {resolved}");
     }
     let mut again = tacho();
@@ -178,7 +185,7 @@ fn secrets_are_in_no_file_page_or_process() {
     }
 }
 
-/// The user name and the password of the first CONNECT that a run sends, as it stands on the wire.
+/// The first CONNECT of a client of the scenario, as it stands on the wire.
 fn sent(arguments: &[&str], environment: &[(&str, &str)]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = folder.path().join("one.toml");
@@ -195,8 +202,9 @@ fn sent(arguments: &[&str], environment: &[(&str, &str)]) -> Vec<u8> {
         let (mut stream, _) = listener.accept().expect("accepts");
         let mut bytes = vec![0; 1024];
         let count = stream.read(&mut bytes).expect("reads");
-        if count > 0 {
-            bytes.truncate(count);
+        bytes.truncate(count);
+        let is_round_trip = bytes.windows(9).any(|window| window == b"tacho-rtt");
+        if !bytes.is_empty() && !is_round_trip {
             return bytes;
         }
     }
@@ -228,4 +236,73 @@ fn a_password_in_a_url_needs_consent() {
     let output = run.output().expect("starts");
     assert_eq!(output.status.code(), Some(104), "{}", said(&output));
     assert!(said(&output).contains("--insecure-url-password"), "{}", said(&output));
+}
+
+/// Starts `tacho run` of a small scenario with a group for each of `groups`, which fails.
+fn refused(groups: &[&str], arguments: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (scenario, runs) = (folder.path().join("some.toml"), folder.path().join("run"));
+    let groups: String = groups.iter().map(|name| group(name, "")).collect();
+    fs::write(&scenario, format!("name = 'some'\n{PHASES}{groups}")).expect("is written");
+    let mut run = tacho();
+    run.arg("run").arg(&scenario).args(arguments).arg("--dir").arg(&runs);
+    let output = run.output().expect("starts");
+    assert_eq!(output.status.code(), Some(104), "{}", said(&output));
+    assert!(!runs.exists(), "nothing is created: {}", said(&output));
+    said(&output)
+}
+
+#[test]
+fn identifiers_and_credentials_of_a_file_reach_the_broker() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("users.csv");
+    fs::write(&file, "user,password,client_id\nme,pw,dev-1\n").expect("is written");
+    let file = file.to_str().expect("a name");
+    let connect = sent(&["--broker", "mqtt://ADDRESS", "--credentials", file], &[]);
+    assert!(connect.ends_with(b"\0\x05dev-1\0\x02me\0\x02pw"), "{connect:?}");
+    let template = ["--broker", "mqtt://ADDRESS", "--client-id", "x-{{group}}-{{client}}"];
+    let connect = sent(&template, &[]);
+    assert!(connect.ends_with(b"\0\x07x-one-0"), "{connect:?}");
+}
+
+#[test]
+fn clients_without_a_row_or_an_identifier_of_their_own_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("users.csv");
+    fs::write(&file, "me,pw\n").expect("is written");
+    let file = file.to_str().expect("a name");
+    let said = refused(&["a", "b"], &["--credentials", file]);
+    assert!(said.contains("2 clients (1 of 'a', 1 of 'b') need 2 rows"), "{said}");
+    let said = refused(&["a", "b"], &["--client-id", "dev-{{client}}"]);
+    assert!(said.contains("the same client id 'dev-0'") && said.contains("{{group}}"), "{said}");
+}
+
+#[test]
+fn clients_connect_from_the_source_addresses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scenario = folder.path().join("two.toml");
+    let text = format!("name = 'two'\n{PHASES}{}{}", group("a", ""), group("b", ""));
+    fs::write(&scenario, text).expect("is written");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let broker = format!("mqtt://{}", listener.local_addr().expect("an address"));
+    let mut run = tacho();
+    run.arg("run").arg(&scenario).args(["--quiet", "--broker", &broker]);
+    run.args(["--source-address", "127.0.0.77-127.0.0.78", "--dir"]);
+    run.arg(folder.path().join("run")).stdout(Stdio::null()).stderr(Stdio::null());
+    let _run = Running(run.spawn().expect("starts"));
+    let wanted = ["127.0.0.77", "127.0.0.78"].map(str::to_owned);
+    let mut seen = BTreeSet::new();
+    while !wanted.iter().all(|address| seen.contains(address)) {
+        let (_, client) = listener.accept().expect("accepts");
+        seen.insert(client.ip().to_string());
+    }
+}
+
+#[test]
+fn source_addresses_that_cannot_be_used_are_named() {
+    // 192.0.2.0/24 is for documentation: no machine has it.
+    let said = refused(&["a"], &["--source-address", "127.0.0.1,192.0.2.7"]);
+    assert!(said.contains("cannot use the source address 192.0.2.7"), "{said}");
+    let said = refused(&["a"], &["--source-address", "::1"]);
+    assert!(said.contains("the source address ::1"), "{said}");
 }

@@ -139,6 +139,38 @@ fn plans_are_shown_and_checked_like_scenarios() {
     assert!(text(&checked.stderr).contains("note: "), "{}", text(&checked.stderr));
 }
 
+/// The run went to the address that the plan has for both brokers, and found none.
+#[test]
+fn a_plan_for_two_brokers_starts_two_that_are_bridged() {
+    let plan = plan("bridged.jmx");
+    let checked = tacho(&["scenario", "check", &plan]);
+    let said = text(&checked.stderr);
+    assert!(said.contains("without arguments the run starts them"), "{said}");
+    assert!(said.contains("node1 and node2 have the same address"), "{said}");
+    let place = tempfile::tempdir().expect("a directory");
+    let fast = ["--ramp-up", "200ms", "--hold", "2s", "--warmup", "300ms", "--quiet"];
+    for broker in [&[][..], &["--broker", "builtin"]] {
+        let directory = place.path().join(format!("run-{}", broker.len()));
+        let dir = ["run", &plan, "--dir", directory.to_str().expect("UTF-8")];
+        let output = tacho(&[&dir[..], &fast, broker].concat());
+        let summary = std::fs::read_to_string(directory.join("summary.json"))
+            .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
+        let record = serde_json::from_str(&summary).expect("is JSON");
+        assert_code(output.status.code(), &record, &["not_sustained"]);
+        assert_complete(&record, 1);
+        let targets = record["targets"].as_array().expect("targets");
+        let names: Vec<_> = targets.iter().map(|target| target["name"].as_str()).collect();
+        assert_eq!(names, [Some("node1"), Some("node2")]);
+        // A run that was told to start them need not explain it.
+        let is_explained = record["notes"].to_string().contains("the run starts");
+        assert_eq!(is_explained, broker.is_empty(), "{}", record["notes"]);
+    }
+    let known = ["--var", "node2=127.0.0.2"];
+    let checked = tacho(&[&["scenario", "check", &plan][..], &known].concat());
+    let said = text(&checked.stderr);
+    assert!(said.contains("node2 at mqtt://127.0.0.2:1883"), "{said}");
+}
+
 #[test]
 fn unsupported_plans_exit_with_104() {
     let fails = |arguments: &[&str], words: &str| {

@@ -10,6 +10,8 @@ catalogue! {
     max: "max", "最大";
     mean: "mean", "平均";
     contents: "Contents", "目录";
+    name_of_the_run: "Name", "名称";
+    note_on_the_run: "Note", "备注";
     load_test: "Load test", "负载测试";
     load_test_in_steps: "Load test in steps", "阶梯负载测试";
     capacity_search: "Capacity search", "容量搜索";

@@ -172,6 +172,11 @@ const LOAD: &[Key] = &[
         Choice(&["auto", "sleep", "spin", "batch"]),
         "How threads wait; auto: they spin for up to 95 % of cores of their own, else sleep.",
     ),
+    key(
+        "source_addresses",
+        Texts,
+        "Addresses of this machine, or ranges such as 10.0.0.2-10.0.0.9, that clients use in turn.",
+    ),
 ];
 
 const PHASES: &[Key] = &[

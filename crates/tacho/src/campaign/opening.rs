@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tacho_lab::campaign::{CampaignAbout, CampaignEnd, Driver, Finished, Subject};
 use tacho_lab::run::Ending;
-use tacho_record::{RunDirectory, RunKind, Timestamp, Verdict};
+use tacho_record::{RunDirectory, RunKind, Verdict};
 use tacho_report::{campaign_text, write_run};
 use tacho_scenario::Scenario;
 
@@ -55,7 +55,7 @@ impl<'a> Opened<'a> {
             RunKind::Comparison => format!("compare-{}", subject.name),
             _ => subject.name.to_owned(),
         };
-        let run_name = RunDirectory::run_name(Timestamp::now(), &run_name);
+        let run_name = output.run_name(&run_name);
         let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&run_name));
         setting.serve(&output.ui, (&run_name, kind), &path)?;
         let directory = output.create(&path)?;
@@ -83,6 +83,7 @@ impl<'a> Opened<'a> {
 
     /// Writes the record and the report.
     pub(crate) fn write(&mut self, finished: &mut Finished) -> Result<(), Failure> {
+        finished.data.record.given = self.output.given();
         let written = write_run(&finished.directory, &mut finished.data, self.output.lang);
         written.map_err(|error| Failure::new(exit::UNEXPECTED, error))
     }

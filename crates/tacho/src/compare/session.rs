@@ -53,6 +53,7 @@ fn end(
     let mut failed = failed.map(Failure::from);
     if let Some((comparison, curves)) = &mut comparison {
         tell_comparison(comparison);
+        comparison.given = output.given();
         let published = publish(comparison, curves, &finished.directory, output);
         failed = failed.or_else(|| published.err());
     }

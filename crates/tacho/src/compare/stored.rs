@@ -6,7 +6,7 @@ use tacho_lab::compare::{
     About, CompareError, Side, compare, read_side, side_curves, stored_record,
 };
 use tacho_lab::run::Ending;
-use tacho_record::{RunDirectory, Timestamp};
+use tacho_record::Timestamp;
 
 use tacho_report::{tell, tell_comparison};
 
@@ -30,7 +30,7 @@ pub(super) fn stored(arguments: &CompareArguments, runs: &[String]) -> Result<u8
     let sides: Vec<Side> = sides.collect::<Result<_, _>>().map_err(unusable)?;
     let started = Timestamp::now();
     let scenario = &sides[0].runs.first().map_or("", |run| run.record.scenario.as_str());
-    let name = RunDirectory::run_name(started, &format!("compare-{scenario}"));
+    let name = arguments.output.run_name(&format!("compare-{scenario}"));
     let about = About {
         name: name.clone(),
         started_at: started.rfc3339(),
@@ -40,9 +40,11 @@ pub(super) fn stored(arguments: &CompareArguments, runs: &[String]) -> Result<u8
     };
     let mut comparison = compare(&sides, &about, &conditions(arguments)).map_err(unusable)?;
     tell_comparison(&mut comparison);
+    comparison.given = arguments.output.given();
     let path = arguments.output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
     let directory = arguments.output.create(&path)?;
     let mut record = stored_record(&comparison, &sides);
+    record.given = arguments.output.given();
     tell(&mut record);
     let written = tacho_report::write_record(&directory, &record);
     written.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;

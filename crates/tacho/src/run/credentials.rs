@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use tacho_scenario::{Password, Scenario, Template};
+use tacho_scenario::{ClientIds, CredentialFile, Password, Scenario, Template};
 
 use super::named::Named;
 use crate::exit::{self, Failure};
@@ -29,6 +29,22 @@ pub(crate) struct CredentialArguments {
           value_parser = |text: &str| Named::parse(text, read_password))]
     passwords: Vec<Named<Password>>,
 
+    /// Client identifiers of all groups: a template in which {{group}} is the name of the group
+    /// and {{client}} the number of the client in it, such as 'meter-{{group}}-{{client}}'.
+    /// Default: the scenario's
+    #[arg(long, value_name = "TEMPLATE", value_parser = ClientIds::parse)]
+    client_id: Option<ClientIds>,
+
+    /// CSV file with a row per client: user,password or user,password,client_id; NAME=FILE for a
+    /// named target
+    ///
+    /// The rows are dealt out to the clients, group by group, each once. A first line with these
+    /// names is no row. An empty cell leaves the value to the other arguments. Results keep the
+    /// path of the file, never its content.
+    #[arg(long = "credentials", value_name = "[NAME=]FILE",
+          value_parser = |text: &str| Named::parse(text, read_credentials))]
+    files: Vec<Named<CredentialFile>>,
+
     /// Allow mqtt://USER:PASSWORD@HOST in --broker: 'ps' shows it to all users of this machine
     #[arg(long)]
     insecure_url_password: bool,
@@ -36,6 +52,10 @@ pub(crate) struct CredentialArguments {
 
 fn read_password(path: &str) -> Result<Password, String> {
     Password::read(Path::new(path))
+}
+
+fn read_credentials(path: &str) -> Result<CredentialFile, String> {
+    CredentialFile::read(Path::new(path))
 }
 
 /// What the value of --broker says about credentials.
@@ -116,7 +136,9 @@ impl CredentialArguments {
     /// All target names, each with its flag.
     pub(super) fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let users = self.usernames.iter().map(|named| ("--username", named.name.as_str()));
-        users.chain(self.passwords.iter().map(|named| ("--password-file", named.name.as_str())))
+        let passwords = self.passwords.iter();
+        let files = self.files.iter().map(|named| ("--credentials", named.name.as_str()));
+        users.chain(passwords.map(|named| ("--password-file", named.name.as_str()))).chain(files)
     }
 
     /// Keeps what concerns the targets for which `is_mine` holds, and all of them.
@@ -124,12 +146,14 @@ impl CredentialArguments {
         let keep = |name: &str| name.is_empty() || is_mine(name);
         self.usernames.retain(|named| keep(&named.name));
         self.passwords.retain(|named| keep(&named.name));
+        self.files.retain(|named| keep(&named.name));
     }
 
     /// Renames the target `from` to `to`.
     pub(super) fn rename(&mut self, from: &str, to: &str) {
         Named::rename(&mut self.usernames, from, to);
         Named::rename(&mut self.passwords, from, to);
+        Named::rename(&mut self.files, from, to);
     }
 
     /// Refuses a password in a URL that is not expressly allowed.
@@ -148,12 +172,15 @@ impl CredentialArguments {
 }
 
 /// Gives the clients of each broker of `scenario` their credentials: those of the broker, those of
-/// all brokers, those of the scenario, those of the environment.
+/// all brokers, those of the scenario, those of the environment. Rows of a file win over them.
+///
+/// # Errors
+/// A sentence, when a file has too few rows, or clients would share an identifier.
 pub(super) fn apply<'a>(
     given: &CredentialArguments,
     of_broker: impl Fn(&str) -> Option<&'a BrokerCredentials>,
     scenario: &mut Scenario,
-) {
+) -> Result<(), String> {
     let named: Vec<String> = scenario.targets.keys().cloned().collect();
     for name in std::iter::once(Scenario::DEFAULT_TARGET.to_owned()).chain(named) {
         let broker = of_broker(&name);
@@ -167,10 +194,35 @@ pub(super) fn apply<'a>(
             .or_else(|| Named::of(&given.passwords, Scenario::DEFAULT_TARGET));
         scenario.set_credentials(&name, username, password);
     }
+    if let Some(ids) = &given.client_id {
+        scenario.set_client_ids(ids)?;
+    }
+    deal(&given.files, scenario)?;
+    if given.client_id.is_some() || !given.files.is_empty() {
+        scenario.check_client_ids()?;
+    }
     let username = std::env::var(USERNAME).ok().and_then(|text| Template::parse(&text).ok());
     let password =
         std::env::var_os(Password::VARIABLE).map(|_| Password::in_environment(Password::VARIABLE));
     scenario.complete_credentials(username.as_ref(), password.as_ref());
+    Ok(())
+}
+
+/// Deals out the rows of each file: that of a named target to its clients, that without a name to
+/// all others.
+fn deal(files: &[Named<CredentialFile>], scenario: &mut Scenario) -> Result<(), String> {
+    let is_named = |target: &str| target != Scenario::DEFAULT_TARGET;
+    let own: Vec<&str> =
+        files.iter().map(|named| named.name.as_str()).filter(|name| is_named(name)).collect();
+    if let Some(file) = Named::of(files, Scenario::DEFAULT_TARGET) {
+        scenario.deal_credentials(file, |target| !own.contains(&target))?;
+    }
+    for name in &own {
+        if let Some(file) = Named::of(files, name) {
+            scenario.deal_credentials(file, |target| target == *name)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,14 +5,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tacho_record::{Obstacle, RunDirectory, RunRecord};
+use tacho_record::{Given, Obstacle, RunDirectory, RunRecord, Timestamp};
 use tacho_report::Lang;
 use tacho_report::{junit, markdown};
 use tacho_scenario::threshold::Threshold;
-use tacho_scenario::{Limits, Scenario, ScenarioError, Timing};
+use tacho_scenario::{Limits, Scenario, ScenarioError, SourceAddresses, Timing};
 
 use super::credentials;
-use super::named::Named;
 use super::stage::create;
 use super::target_arguments::TargetArguments;
 use crate::exit::{self, Failure};
@@ -56,6 +55,14 @@ pub(crate) struct LoadArguments {
     #[arg(long, help_heading = "Generator", value_name = "HOW")]
     timing: Option<TimingArgument>,
 
+    /// Addresses of this machine that clients connect from, in turn: addresses and ranges with
+    /// commas between. Default: the system's choice
+    ///
+    /// Each address allows one connection per local port, about 28,000 with Linux's default range.
+    #[arg(long, help_heading = "Generator", value_name = "10.0.0.2-10.0.0.9,10.0.1.1",
+          value_parser = SourceAddresses::parse)]
+    source_address: Option<SourceAddresses>,
+
     /// Publish as fast as the broker allows, with N messages in flight per publisher, instead of at
     /// the scenario's rate
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
@@ -77,6 +84,15 @@ pub(crate) struct OutputArguments {
     /// Replace the run that --dir holds
     #[arg(long, requires = "dir")]
     force: bool,
+
+    /// Name of the run, in its record, its report and the list of 'tacho serve', and in the name of
+    /// its directory without --dir
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| line(text, 100))]
+    name: Option<String>,
+
+    /// Note on the run, in its record, its report and the list of 'tacho serve'
+    #[arg(long, value_name = "TEXT", value_parser = |text: &str| line(text, 1000))]
+    note: Option<String>,
 
     /// Print no progress and no table; the exit code and the files hold the result
     #[arg(long, short)]
@@ -102,7 +118,33 @@ pub(crate) struct OutputArguments {
     pub(crate) ui: UiArguments,
 }
 
+/// Reads one line of at most `chars_max` characters.
+fn line(text: &str, chars_max: usize) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().any(char::is_control) {
+        return Err("write one line of text".to_owned());
+    }
+    match text.chars().count() {
+        chars if chars > chars_max => Err(format!("{chars} characters, at most {chars_max}")),
+        _ => Ok(text.to_owned()),
+    }
+}
+
 impl OutputArguments {
+    /// What the user calls the run and says about it.
+    pub(crate) fn given(&self) -> Given {
+        Given {
+            name: self.name.clone().unwrap_or_default(),
+            note: self.note.clone().unwrap_or_default(),
+        }
+    }
+
+    /// The name of the run that begins now: its time with the name that it was given, or else with
+    /// `own`.
+    pub(crate) fn run_name(&self, own: &str) -> String {
+        RunDirectory::run_name(Timestamp::now(), self.name.as_deref().unwrap_or(own))
+    }
+
     /// Creates the directory of the results, unless it holds an earlier run.
     pub(crate) fn create(&self, path: &Path) -> Result<RunDirectory, Failure> {
         if !self.force && RunDirectory::holds_run(path) {
@@ -197,10 +239,14 @@ impl LoadArguments {
         let vars: Vec<(String, String)> = self.vars.iter().chain(vars).cloned().collect();
         let limits = Limits::of_this_process();
         let scenario = Scenario::load(name, &vars, &self.adjust.adjustment(), limits)?;
-        Ok(self.applied(scenario, targets))
+        self.applied(scenario, targets)
     }
 
-    fn applied(&self, mut scenario: Scenario, targets: &TargetArguments) -> Scenario {
+    fn applied(
+        &self,
+        mut scenario: Scenario,
+        targets: &TargetArguments,
+    ) -> Result<Scenario, ScenarioError> {
         for threshold in &self.thresholds {
             // A file has one condition per figure, and the command line wins.
             scenario.thresholds.0.retain(|known| known.metric != threshold.metric);
@@ -216,25 +262,30 @@ impl LoadArguments {
             Some(TimingArgument::Batch) => scenario.load.timing = Timing::Batch,
             None => {}
         }
+        if let Some(addresses) = &self.source_address {
+            scenario.load.source_addresses = addresses.clone();
+        }
         if let Some(window) = self.closed_window {
             scenario.close(window);
         }
         if let Some(seed) = self.seed {
             scenario.seed = seed;
         }
+        let located = targets.located(&scenario);
+        scenario.forget_shared_addresses(|name| located.contains_key(name));
         let named = scenario.targets.iter_mut().map(|(name, target)| (name.as_str(), target));
         let default = (Scenario::DEFAULT_TARGET, &mut scenario.target);
         for (name, target) in std::iter::once(default).chain(named) {
-            if let Some(broker) = Named::of(&targets.brokers, name) {
-                target.broker = broker.url().cloned();
-            } else if Named::of(&targets.broker_cmds, name).is_some() {
-                target.broker = None;
+            if let Some(broker) = located.get(name) {
+                target.broker.clone_from(broker);
             }
             target.tls = targets.transport.tls(target);
         }
+        let only_named = scenario.has_only_named_targets();
         let of_broker =
-            |name: &str| Named::of(&targets.brokers, name).map(|broker| &broker.credentials);
-        credentials::apply(&targets.credentials, of_broker, &mut scenario);
-        scenario
+            |name: &str| targets.broker(name, only_named).map(|broker| &broker.credentials);
+        credentials::apply(&targets.credentials, of_broker, &mut scenario)
+            .map_err(ScenarioError::new)?;
+        Ok(scenario)
     }
 }

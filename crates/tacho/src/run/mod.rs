@@ -8,6 +8,7 @@ mod live_feed;
 mod load_arguments;
 mod named;
 mod progress;
+mod sources;
 mod stage;
 mod target;
 mod target_arguments;

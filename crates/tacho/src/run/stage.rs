@@ -12,7 +12,9 @@ use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
 use tacho_lab::spinning::Spinning;
 use tacho_load::PhaseKind;
 use tacho_monitor::MonitorSpec;
-use tacho_record::{DisturbanceLimits, Placement, RunDirectory, RunKind, RunRecord, Timestamp};
+use tacho_record::{
+    DisturbanceLimits, Given, Placement, RunDirectory, RunKind, RunRecord, Timestamp,
+};
 use tacho_report::Lang;
 use tacho_rig::{BridgeWatch, BrokerShare, CommandRunner, Cores, Killer, Network};
 use tacho_scenario::{Scenario, Timing};
@@ -38,6 +40,7 @@ pub(crate) struct Stage {
     stop: Arc<AtomicBool>,
     quiet: bool,
     lang: Lang,
+    given: Given,
     live: Option<Arc<Live>>,
 }
 
@@ -55,6 +58,8 @@ pub(crate) struct Setting {
     quiet: bool,
     /// Language of reports.
     lang: Lang,
+    /// What the user says about each run; of campaigns only about the whole.
+    given: Given,
     live: Option<Arc<Live>>,
     /// Tells others that it goes on.
     running: Option<RunningFile>,
@@ -75,6 +80,7 @@ impl Setting {
             stop,
             quiet,
             lang: Lang::default(),
+            given: Given::default(),
             live: None,
             running: None,
         })
@@ -83,6 +89,11 @@ impl Setting {
     /// Chooses the language of the reports; English otherwise.
     pub(crate) fn report_in(&mut self, lang: Lang) {
         self.lang = lang;
+    }
+
+    /// Sets what the user says about the run.
+    pub(crate) fn give(&mut self, given: Given) {
+        self.given = given;
     }
 
     /// From now on each scenario uses only the arguments about its own brokers.
@@ -235,6 +246,7 @@ impl Setting {
             stop: Arc::clone(self.stop.flag()),
             quiet: self.quiet,
             lang: self.lang,
+            given: self.given.clone(),
             live: self.live.clone(),
         })
     }
@@ -272,6 +284,7 @@ impl Stage {
         drop(watch);
         killers.iter().for_each(|(killer, _)| killer.end());
         let outcome = outcome.and_then(|mut outcome| {
+            outcome.data.record.given = self.given.clone();
             tacho_report::write_run(directory, &mut outcome.data, self.lang)?;
             Ok(outcome)
         });

@@ -1,6 +1,6 @@
 //! Which brokers a run loads, from the arguments and the scenario, checked.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 use tacho_broker::{Durability, Level};
@@ -11,6 +11,7 @@ use tacho_scenario::{
 };
 
 use super::named::Named;
+use super::sources;
 use super::target_arguments::TargetArguments;
 use super::transport::transport;
 use crate::exit::{self, Failure};
@@ -83,6 +84,8 @@ impl Target {
         };
         let mut targets: Vec<Self> =
             targets.into_iter().map(target).collect::<Result<_, Failure>>()?;
+        let brokers: Vec<IpAddr> = targets.iter().flat_map(Self::addresses).collect();
+        sources::check(scenario, &brokers)?;
         let built_in = |target: &Self| matches!(target.source, Source::BuiltIn(_));
         if !scenario.bridges.is_empty() && targets.iter().any(built_in) {
             Self::bridge(&mut targets, scenario)?;
@@ -167,6 +170,14 @@ impl Target {
         !matches!(self.source, Source::Url { .. })
     }
 
+    /// Where it is; the run starts brokers on loopback.
+    fn addresses(&self) -> Vec<IpAddr> {
+        match &self.source {
+            Source::Url { addresses, .. } => addresses.iter().map(SocketAddr::ip).collect(),
+            Source::Command { .. } | Source::BuiltIn(_) => vec![Ipv4Addr::LOCALHOST.into()],
+        }
+    }
+
     /// Is there a certificate that the run did not make?
     fn shows_a_certificate(&self) -> bool {
         match &self.source {
@@ -200,8 +211,8 @@ impl Source {
             transport(&BrokerUrl::new(scheme, "127.0.0.1", 1), tls)?;
             return Ok(Self::Command { template: template.clone(), scheme });
         }
-        let asked = Named::of(&arguments.brokers, name);
-        let Some(url) = asked.map_or(url, |asked| asked.url().cloned()) else {
+        // The arguments about addresses are in the scenario.
+        let Some(url) = url else {
             let (shards, arguments) = (arguments.shards, arguments.builtin_arguments.clone());
             return Ok(Self::BuiltIn(OwnBroker { shards, scheme, level, arguments }));
         };

@@ -1,5 +1,7 @@
 //! Arguments about the brokers under test, and the cores of brokers and generator.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use tacho_broker::Level;
 use tacho_monitor::{MonitorSpec, parse_cpu_list};
@@ -205,10 +207,38 @@ impl TargetArguments {
 
     /// The target names of broker flags, without those of --monitor.
     fn names_of_brokers(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let urls = self.brokers.iter().map(|named| ("--broker", named.name.as_str()));
+        // 'builtin' without a name is about all brokers.
+        let is_about_one =
+            |named: &&Named<BrokerArgument>| !named.name.is_empty() || named.value.url.is_some();
+        let urls = self.brokers.iter().filter(is_about_one);
+        let urls = urls.map(|named| ("--broker", named.name.as_str()));
         let commands = self.broker_cmds.iter().map(|named| ("--broker-cmd", named.name.as_str()));
         let pids = self.broker_pids.iter().map(|named| ("--broker-pid", named.name.as_str()));
         urls.chain(commands).chain(pids)
+    }
+
+    /// What --broker says about the target `name`. Where all targets have names, 'builtin' without
+    /// a name is about each of them.
+    pub(super) fn broker(&self, name: &str, only_named: bool) -> Option<&BrokerArgument> {
+        let all_builtin = || {
+            let own = Named::of(&self.brokers, Scenario::DEFAULT_TARGET)?;
+            (only_named && own.url.is_none()).then_some(own)
+        };
+        Named::of(&self.brokers, name).or_else(all_builtin)
+    }
+
+    /// The addresses of the targets about whose brokers the arguments say something; `None` where
+    /// the run starts the broker.
+    pub(super) fn located(&self, scenario: &Scenario) -> BTreeMap<String, Option<BrokerUrl>> {
+        let only_named = scenario.has_only_named_targets();
+        let named = scenario.targets.keys().map(String::as_str);
+        let all = std::iter::once(Scenario::DEFAULT_TARGET).chain(named);
+        all.filter_map(|name| {
+            let is_command = || Named::of(&self.broker_cmds, name).map(|_| None);
+            let broker = self.broker(name, only_named).map(|broker| broker.url.clone());
+            Some((name.to_owned(), broker.or_else(is_command)?))
+        })
+        .collect()
     }
 
     /// The command that starts the default broker.
@@ -293,11 +323,6 @@ impl BrokerArgument {
 
     fn new(url: Option<BrokerUrl>) -> Self {
         Self { url, credentials: BrokerCredentials::default() }
-    }
-
-    /// The address, when there is one before the run.
-    pub(super) const fn url(&self) -> Option<&BrokerUrl> {
-        self.url.as_ref()
     }
 }
 

@@ -1,0 +1,250 @@
+//! Client identifiers and credentials for the clients of all groups, from outside a scenario.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::data::Table;
+use super::rows::Rows;
+use super::template::{ClientPlace, Template};
+use super::types::{Group, Scenario};
+
+/// The columns of a file without a line of names.
+const COLUMNS: [&str; 3] = ["username", "password", "client_id"];
+
+/// A template of client identifiers in which `{{group}}` is the name of the client's group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientIds(String);
+
+impl ClientIds {
+    /// Checks a template.
+    ///
+    /// # Errors
+    /// A sentence when an expression in braces is not supported.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let ids = Self(text.to_owned());
+        ids.of_group("group").map(|_| ids)
+    }
+
+    /// The template of one group.
+    fn of_group(&self, group: &str) -> Result<Template, String> {
+        let (mut text, mut rest) = (String::new(), self.0.as_str());
+        while let Some((before, behind)) = rest.split_once("{{") {
+            text.push_str(before);
+            rest = match behind.split_once("}}") {
+                Some((inner, behind)) if inner.trim() == "group" => {
+                    text.push_str(group);
+                    behind
+                }
+                _ => {
+                    text.push_str("{{");
+                    behind
+                }
+            };
+        }
+        text.push_str(rest);
+        Template::parse(&text)
+    }
+}
+
+/// A CSV file with the credentials of one client per row: `user,password[,client_id]`, or columns
+/// as its first line names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CredentialFile {
+    table: Table,
+    rows: Rows,
+}
+
+impl CredentialFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// A sentence without any content of the file, when it cannot be read or has other columns.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let broken = |error: csv::Error| format!("cannot read the credentials '{shown}': {error}");
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(&path);
+        let reader = reader
+            .as_mut()
+            .map_err(|error| format!("cannot read the credentials '{shown}': {error}"))?;
+        let first = reader.records().next().transpose().map_err(broken)?.unwrap_or_default();
+        let named: Option<Vec<&str>> = first
+            .iter()
+            .map(|cell| match cell.trim() {
+                "user" => Some(COLUMNS[0]),
+                name => COLUMNS.into_iter().find(|known| *known == name),
+            })
+            .collect();
+        let (columns, skip) = match (named, first.len()) {
+            (Some(names), 1..) => (names, 1),
+            (_, count @ 2..=3) => (COLUMNS[..count].to_vec(), 0),
+            (_, count) => {
+                return Err(format!(
+                    "the credentials '{shown}' have {count} columns: each row is user,password or \
+                     user,password,client_id"
+                ));
+            }
+        };
+        let columns = columns.into_iter().map(str::to_owned).collect();
+        let rows = Rows { columns, skip, ..Rows::default() };
+        Ok(Self { table: Table::read(&path, &rows)?, rows })
+    }
+}
+
+impl Scenario {
+    /// Gives the clients of all groups identifiers of this template. A table of credentials with
+    /// identifiers wins over them.
+    ///
+    /// # Errors
+    /// A sentence, when the name of a group cannot be part of a template.
+    pub fn set_client_ids(&mut self, ids: &ClientIds) -> Result<(), String> {
+        for (name, group) in &mut self.groups {
+            group.client_id = ids.of_group(name)?;
+        }
+        Ok(())
+    }
+
+    /// Deals the rows of a file out to the clients of the brokers for which `is_concerned` holds:
+    /// group by group, each row once.
+    ///
+    /// # Errors
+    /// A sentence with the number of rows that are needed, when there are too few.
+    pub fn deal_credentials(
+        &mut self,
+        file: &CredentialFile,
+        is_concerned: impl Fn(&str) -> bool,
+    ) -> Result<(), String> {
+        let mut first = 0;
+        let mut shares = Vec::new();
+        for (name, group) in &mut self.groups {
+            let target = group.target.as_deref().unwrap_or(Self::DEFAULT_TARGET);
+            if group.clients == 0 || !is_concerned(target) {
+                continue;
+            }
+            group.credentials = Some(file.table.clone());
+            group.rows = Rows { first, ..file.rows.clone() };
+            first += u64::from(group.clients);
+            shares.push(format!("{} of '{name}'", group.clients));
+        }
+        let (needed, rows) = (first, file.table.rows.len() as u64);
+        if rows < needed {
+            return Err(format!(
+                "{needed} clients ({}) need {needed} rows of credentials, '{}' has {rows}: add {} \
+                 rows, or use fewer clients",
+                shares.join(", "),
+                file.table.path.display(),
+                needed - rows
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks that no two clients of a broker have the same identifier.
+    ///
+    /// # Errors
+    /// A sentence that names it and the groups.
+    pub fn check_client_ids(&self) -> Result<(), String> {
+        let mut owners = HashMap::new();
+        let loaded = |(_, group): &(&String, &Group)| group.clients > 0;
+        for (name, group) in self.groups.iter().filter(loaded) {
+            for client in 0..u64::from(group.clients) {
+                let id = group.client_id(ClientPlace::new(client, self.machines));
+                let target = group.target.as_deref();
+                if let Some(other) = owners.insert((target, id.clone()), name) {
+                    let groups = match other == name {
+                        true => format!("two clients of the group '{name}'"),
+                        false => format!("clients of the groups '{other}' and '{name}'"),
+                    };
+                    return Err(format!(
+                        "{groups} would have the same client id '{id}': put {{{{group}}}} and \
+                         {{{{client}}}} into the template of --client-id, or use different ones in \
+                         the column client_id of --credentials"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Builtin, Limits};
+
+    fn small() -> Scenario {
+        let vars = ["publishers", "subscribers"].map(|name| (name.to_owned(), "2".to_owned()));
+        let source = Builtin::find("symmetric").expect("is built in").source();
+        Scenario::parse(&source, &vars, Limits::NONE).expect("parses")
+    }
+
+    /// Identifier, user name and password of all clients.
+    fn clients(scenario: &Scenario) -> Vec<[Option<String>; 3]> {
+        let groups = scenario.groups.values();
+        groups
+            .flat_map(|group| (0..u64::from(group.clients)).map(move |client| (group, client)))
+            .map(|(group, client)| {
+                let place = ClientPlace::new(client, scenario.machines);
+                [Some(group.client_id(place)), group.username(place), group.password(place)]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn identifiers_are_unique_over_groups() {
+        let mut scenario = small();
+        let ids = ClientIds::parse("dev-{{ group }}-{{client + 1}}").expect("parses");
+        scenario.set_client_ids(&ids).expect("are templates");
+        scenario.check_client_ids().expect("are unique");
+        let ids: Vec<_> = clients(&scenario).into_iter().map(|[id, ..]| id.expect("is")).collect();
+        assert_eq!(ids, ["dev-pub-1", "dev-pub-2", "dev-sub-1", "dev-sub-2"]);
+        for (text, words) in [
+            ("dev-{{client}}", "clients of the groups 'pub' and 'sub'"),
+            ("dev-{{group}}", "two clients of the group 'pub'"),
+        ] {
+            scenario.set_client_ids(&ClientIds::parse(text).expect("parses")).expect("are");
+            let error = scenario.check_client_ids().expect_err(text);
+            assert!(error.contains(words) && error.contains("{{group}}"), "{error}");
+        }
+        assert!(ClientIds::parse("{{groups}}").is_err() && ClientIds::parse("{{group").is_err());
+    }
+
+    #[test]
+    fn rows_of_credentials_are_dealt_out_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("users.csv");
+        let rows = "u1,s1,c1\nu2,s2,c2\nu3,s3,\nu4,s4,c4\n";
+        let file = |text: &str| {
+            std::fs::write(&path, text).expect("is written");
+            CredentialFile::read(&path)
+        };
+        let some = |text: &str| Some(text.to_owned());
+        for text in [rows.to_owned(), format!("user, password, client_id\n{rows}")] {
+            let mut scenario = small();
+            let file = file(&text).expect("is CSV");
+            scenario.deal_credentials(&file, |_| true).expect("are enough");
+            let dealt = clients(&scenario);
+            assert_eq!(dealt[0], [some("c1"), some("u1"), some("s1")]);
+            assert_eq!(dealt[2], [some("sub_m1_0"), some("u3"), some("s3")], "the template's id");
+            assert_eq!(dealt[3], [some("c4"), some("u4"), some("s4")]);
+            let again = Scenario::parse(
+                &crate::SourceText::new("again", &scenario.to_toml()),
+                &[],
+                Limits::NONE,
+            );
+            assert_eq!(clients(&again.expect("is a scenario again")), dealt);
+        }
+        let mut scenario = small();
+        let few = file("u1,s1\nu2,s2\nu3,s3\n").expect("is CSV");
+        let error = scenario.deal_credentials(&few, |_| true).expect_err("one is missing");
+        assert!(error.contains("4 clients (2 of 'pub', 2 of 'sub') need 4 rows"), "{error}");
+        assert!(error.contains("has 3: add 1"), "{error}");
+        scenario.deal_credentials(&few, |target| target == "other").expect("concerns no group");
+        assert!(!format!("{few:?}").contains("s1"), "{few:?}");
+        for text in ["s1\n", "a,s1,c,d\n", "", "a,s1\nb\n"] {
+            let error = file(text).expect_err("is no such file");
+            assert!(error.contains("users.csv") && !error.contains("s1"), "{error}");
+        }
+        assert!(CredentialFile::read(Path::new("/no/such/file")).is_err());
+    }
+}
