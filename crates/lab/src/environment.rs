@@ -2,40 +2,10 @@
 
 use std::path::Path;
 
+use tacho_monitor::KERNEL_SETTINGS;
 use tacho_record::{Environment, Interface, Placement, SCHEMA_VERSION};
 
 use crate::files::Files;
-
-/// Kernel settings that bear on MQTT load; the two published reports that Tacho's workloads come
-/// from name them.
-const SYSCTLS: [&str; 26] = [
-    "fs.file-max",
-    "fs.nr_open",
-    "net.core.netdev_max_backlog",
-    "net.core.optmem_max",
-    "net.core.rmem_default",
-    "net.core.rmem_max",
-    "net.core.somaxconn",
-    "net.core.wmem_default",
-    "net.core.wmem_max",
-    "net.ipv4.ip_local_port_range",
-    "net.ipv4.tcp_congestion_control",
-    "net.ipv4.tcp_fin_timeout",
-    "net.ipv4.tcp_max_syn_backlog",
-    "net.ipv4.tcp_max_tw_buckets",
-    "net.ipv4.tcp_mem",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_tw_reuse",
-    "net.ipv4.tcp_wmem",
-    "net.netfilter.nf_conntrack_buckets",
-    "net.netfilter.nf_conntrack_max",
-    "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
-    "net.netfilter.nf_conntrack_tcp_timeout_established",
-    "net.netfilter.nf_conntrack_tcp_timeout_fin_wait",
-    "net.netfilter.nf_conntrack_tcp_timeout_time_wait",
-    "vm.max_map_count",
-    "vm.swappiness",
-];
 
 /// What this module alone asks for.
 impl Files<'_> {
@@ -123,7 +93,10 @@ fn read_below(root: &Path, placement: Placement, scenario: &str) -> Environment 
         control_group: files.control_group(),
         open_files_soft: limit.current,
         open_files_hard: limit.maximum,
-        sysctl: SYSCTLS.iter().map(|name| ((*name).to_owned(), files.sysctl(name))).collect(),
+        sysctl: KERNEL_SETTINGS
+            .iter()
+            .map(|name| ((*name).to_owned(), files.sysctl(name)))
+            .collect(),
         placement,
         scenario_hash: format!("{:016x}", fnv1a(scenario.as_bytes())),
         command_line: crate::command_line::command_line(),

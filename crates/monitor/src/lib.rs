@@ -7,6 +7,7 @@
 //!   endpoint, collectd ([`SourceSpec`]). The times of all rows are on this machine's monotonic
 //!   clock, with an error bound where one is known ([`ClockMap`]).
 //! - [`AgentServer`]: serves this machine's rows to clients that hold the [`Token`].
+//! - [`describe_host`]: what this machine is; an agent sends the same of its own.
 //! - [`HostRow::metrics`]: a row as named metrics, for files and summaries.
 //!
 //! All files are read below a [`ProcRoot`], so that tests (and containers that mount the host's
@@ -19,6 +20,8 @@ mod cgroup;
 mod clock;
 mod collectd;
 mod cpus;
+mod describe;
+mod description;
 mod error;
 mod find;
 mod from_metrics;
@@ -39,6 +42,8 @@ mod watch;
 pub use agent::{AgentCounts, AgentError, AgentServer, TOKEN_VARIABLE, Token, TokenError};
 pub use clock::{ClockMap, Exchange, MappedTime, now_ns};
 pub use cpus::{CpuTimes, parse_cpu_list};
+pub use describe::describe_host;
+pub use description::{DataDisk, HostDescription, KERNEL_SETTINGS};
 pub use error::MonitorError;
 pub use find::find_processes;
 pub use host::{CoreTimes, HostSample, HostSampler, LoadAverage};

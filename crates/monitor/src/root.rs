@@ -6,16 +6,19 @@ use procfs_core::FromRead;
 
 use crate::MonitorError;
 
-/// The mount points of the kernel's file systems; `/proc` and `/sys` by default.
+/// The mount points of the kernel's file systems, and the folder of the system's configuration;
+/// `/proc`, `/sys` and `/etc` by default.
 #[derive(Clone, Debug)]
 pub struct ProcRoot {
     proc: PathBuf,
     sys: PathBuf,
+    etc: PathBuf,
 }
 
 impl Default for ProcRoot {
     fn default() -> Self {
-        Self { proc: PathBuf::from("/proc"), sys: PathBuf::from("/sys") }
+        let [proc, sys, etc] = ["/proc", "/sys", "/etc"].map(PathBuf::from);
+        Self { proc, sys, etc }
     }
 }
 
@@ -32,6 +35,13 @@ impl ProcRoot {
         self
     }
 
+    /// Uses `path` in place of `/etc`.
+    #[must_use]
+    pub fn with_etc(mut self, path: impl Into<PathBuf>) -> Self {
+        self.etc = path.into();
+        self
+    }
+
     /// The path of `name` below the root.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.proc.join(name)
@@ -40,6 +50,11 @@ impl ProcRoot {
     /// The path of `name` below `/sys`.
     pub(crate) fn sys(&self, name: impl AsRef<Path>) -> PathBuf {
         self.sys.join(name)
+    }
+
+    /// The path of `name` below `/etc`.
+    pub(crate) fn etc(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.etc.join(name)
     }
 
     /// The content of the file `name` below the root.

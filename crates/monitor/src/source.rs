@@ -24,6 +24,8 @@ pub struct MonitorSpec {
     pub interval: Duration,
     /// Processes to watch on that host (collectd and Prometheus endpoints select their own).
     pub processes: Vec<WatchedProcess>,
+    /// The broker's data directory on that host, to describe its disk (agents, and this machine).
+    pub data_dir: Option<PathBuf>,
 }
 
 /// The kind of a source, and its address.
@@ -132,13 +134,15 @@ impl fmt::Display for ProcessSelector {
 impl MonitorSpec {
     /// The local machine.
     pub fn local(processes: Vec<WatchedProcess>) -> Self {
-        Self { target: None, source: SourceSpec::Local, interval: INTERVAL, processes }
+        let source = SourceSpec::Local;
+        Self { target: None, source, interval: INTERVAL, processes, data_dir: None }
     }
 
     /// Parses `[TARGET=]SOURCE`, where a source is one of
     ///
-    /// - `local`
-    /// - `agent://HOST:PORT[?token-file=PATH|token=TOKEN][&port=N|process=NAME|pid=N][&interval=T]`
+    /// - `local[?data-dir=PATH]`
+    /// - `agent://HOST:PORT[?token-file=PATH|token=TOKEN][&port=N|process=NAME|pid=N][&interval=T]
+    ///   [&data-dir=PATH]`
     /// - `prometheus+http://HOST:PORT/PATH[#interval=T]`
     /// - `collectd://[ADDRESS][:PORT][?host=NAME]`
     ///
@@ -177,8 +181,18 @@ fn parse(text: &str) -> Result<MonitorSpec, String> {
         source: SourceSpec::Local,
         interval: INTERVAL,
         processes: Vec::new(),
+        data_dir: None,
     };
     if source == LOCAL {
+        return Ok(spec);
+    }
+    if let Some(options) = source.strip_prefix(LOCAL).and_then(|rest| rest.strip_prefix('?')) {
+        for option in query(options) {
+            match option? {
+                ("data-dir", value) => spec.data_dir = Some(PathBuf::from(value)),
+                (other, _) => return Err(format!("unknown option {other}; use data-dir")),
+            }
+        }
         return Ok(spec);
     }
     let (scheme, rest) = source.split_once("://").ok_or_else(|| {
@@ -228,6 +242,7 @@ fn agent(rest: &str, spec: &mut MonitorSpec) -> Result<(), String> {
             "token" => token = TokenSource::Given(value.to_owned()),
             "token-file" => token = TokenSource::File(PathBuf::from(value)),
             "interval" => spec.interval = interval(value)?,
+            "data-dir" => spec.data_dir = Some(PathBuf::from(value)),
             "port" => spec.processes.push(process(ProcessSelector::Port(number(key, value)?))),
             "pid" => spec.processes.push(process(ProcessSelector::Pid(number(key, value)?))),
             "process" => {
@@ -235,7 +250,8 @@ fn agent(rest: &str, spec: &mut MonitorSpec) -> Result<(), String> {
             }
             other => {
                 return Err(format!(
-                    "unknown option {other}; use token, token-file, port, pid, process or interval"
+                    "unknown option {other}; use token, token-file, port, pid, process, data-dir \
+                     or interval"
                 ));
             }
         }

@@ -23,9 +23,11 @@ mod environment;
 mod figure;
 mod given;
 mod headline;
+mod host;
 mod hosts;
 mod latency;
 mod named;
+mod network_limit;
 mod observation;
 mod obstacle;
 pub mod output;
@@ -71,6 +73,7 @@ pub use given::Given;
 pub use headline::{Headline, HeadlineName, HeadlineUnit};
 pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};
+pub use network_limit::NetworkLimit;
 pub use observation::Observation;
 pub use obstacle::{CoreRates, Obstacle};
 pub use output::{OutputError, RunDirectory};
@@ -86,6 +89,7 @@ pub use step::{
     Gate, LostRange, SUSTAINED_PERCENT, Step, StepGroup, ThresholdResult, ViolationCounts,
 };
 pub use tacho_load::PhaseKind;
+pub use tacho_monitor::{DataDisk, HostDescription};
 pub use target::{NoOwnCore, Placement, TargetKind, TargetRecord, Timing};
 pub use timestamp::Timestamp;
 pub use verdict::Verdict;

@@ -23,6 +23,32 @@ pub enum Observation {
         /// Share of its capacity.
         percent: f64,
     },
+    /// An interface carried as many bytes as the stated limit of its host's network allows.
+    NetworkLimitReached {
+        /// Name of the interface.
+        interface: Option<String>,
+        /// Its host.
+        host: String,
+        /// Its traffic.
+        bytes_per_s: f64,
+        /// Which way.
+        direction: Direction,
+        /// Share of the limit.
+        percent: f64,
+    },
+    /// An interface carried as many packets as the stated limit of its host's network allows.
+    PacketLimitReached {
+        /// Name of the interface.
+        interface: Option<String>,
+        /// Its host.
+        host: String,
+        /// Its traffic.
+        packets_per_s: f64,
+        /// Which way.
+        direction: Direction,
+        /// Share of the limit.
+        percent: f64,
+    },
     /// Something on the way is narrower than the interface.
     NetworkNarrow {
         /// Name of the interface.

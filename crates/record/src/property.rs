@@ -1,6 +1,9 @@
 //! What is known about the surroundings of a run, as data: `report` has the words.
 
 use serde::{Deserialize, Serialize};
+use tacho_monitor::DataDisk;
+
+use crate::network_limit::NetworkLimit;
 
 /// A property of a machine, of a broker or of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -18,6 +21,16 @@ pub enum Property {
     CpuModel,
     /// Cores online.
     CoresOnline,
+    /// Number of cores online.
+    CoreCount,
+    /// Name of the host.
+    HostName,
+    /// Type of the virtual or physical machine.
+    InstanceType,
+    /// What the broker's data directory is on.
+    DataDisk,
+    /// What the network carries, as stated by the user.
+    NetworkLimit,
     /// Whether hardware threads share cores.
     SharedCores,
     /// Whether a hypervisor is below.
@@ -109,6 +122,16 @@ pub enum PropertyValue {
         mtu: Option<u64>,
         /// Speed in Mbit/s; virtual ones have none.
         speed_mbit_per_s: Option<u64>,
+    },
+    /// A file system and its disk.
+    Disk {
+        /// Which.
+        disk: DataDisk,
+    },
+    /// What a network carries.
+    NetworkLimit {
+        /// How much.
+        limit: NetworkLimit,
     },
     /// Text or a figure with its unit, as it is.
     #[serde(untagged)]

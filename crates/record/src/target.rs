@@ -1,6 +1,9 @@
 //! The brokers under test, and the placement of programs.
 
 use serde::{Deserialize, Serialize};
+use tacho_monitor::HostDescription;
+
+use crate::network_limit::NetworkLimit;
 
 /// A broker under test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +31,12 @@ pub struct TargetRecord {
     /// Of Tacho's own broker: does it keep messages of QoS 0 for sessions that are away?
     #[serde(default)]
     pub offline_qos0: Option<bool>,
+    /// What its host is, where that is this machine or an agent tells.
+    #[serde(default)]
+    pub host: Option<HostDescription>,
+    /// What the network of its host carries in each direction, as stated by the user.
+    #[serde(default)]
+    pub network_limit: Option<NetworkLimit>,
 }
 
 /// Where the broker under test came from.

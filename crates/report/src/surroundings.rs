@@ -8,7 +8,7 @@ use super::document::files;
 use super::elements::{escape, pairs};
 use super::lang::Lang;
 use super::page::Page;
-use tacho_record::{Environment, LatencyStats, MonitorRecord, RunRecord};
+use tacho_record::{LatencyStats, MonitorRecord, RunRecord};
 use tacho_scenario::format::{self, thousands};
 
 /// How to do it again, where it was done, and what else there is.
@@ -23,7 +23,7 @@ pub(super) fn surroundings(page: &mut Page, data: &ReportData<'_>) {
         pairs(&mut page.out, lang.watched_hosts(), &monitors);
     }
     page.out.push_str("</div>\n");
-    environment(page, data.environment);
+    environment(page, data);
     files(page);
 }
 
@@ -93,15 +93,23 @@ fn watched(lang: Lang, monitor: &MonitorRecord) -> (String, String) {
     (format!("{}{of}", monitor.source), lang.monitor_rows(thousands(monitor.rows), clock, trouble))
 }
 
-/// The machine and its kernel settings.
-fn environment(page: &mut Page, environment: &Environment) {
-    let lang = page.lang;
+/// The machine with its kernel settings, and the hosts of the brokers.
+fn environment(page: &mut Page, data: &ReportData<'_>) {
+    let (lang, environment) = (page.lang, data.environment);
     page.section("environment", lang.environment());
     page.out.push_str("<div class=\"columns\">");
     let [machine, settings] = lang.entries(environment);
     pairs(&mut page.out, lang.machine(), &machine);
     if !settings.is_empty() {
         pairs(&mut page.out, lang.kernel_settings(), &settings);
+    }
+    for target in &data.record.targets {
+        let host = lang.host_entries(target.host_entries(), environment);
+        if !host.is_empty() {
+            let several = data.record.targets.len() > 1;
+            let of = if several { lang.named(&target.name) } else { String::new() };
+            pairs(&mut page.out, &lang.host_of_target(of), &host);
+        }
     }
     page.out.push_str("</div>\n");
 }

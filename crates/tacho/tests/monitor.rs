@@ -110,6 +110,10 @@ fn nonsense_is_named_with_exit_codes() {
     fails(&["monitor", "--listen", "0.0.0.0:0"], 104, &["TACHO_MONITOR_TOKEN"]);
     fails(&["monitor", "--listen", "127.0.0.1:0", "--token-file", "/no/file"], 104, &["/no/file"]);
     fails(&["monitor", "agent://127.0.0.1:1"], 104, &["TACHO_MONITOR_TOKEN"]);
+    let limited = ["run", "symmetric", "--network-limit"];
+    fails(&[&limited[..], &["8GB"]].concat(), 1, &["'8GB'", "8Gbit/s"]);
+    let unknown = [&limited[..], &["node1=1kpps"]].concat();
+    fails(&unknown, 104, &["--network-limit node1=..."]);
     fails(&["monitor", "collectd://127.0.0.1:0", "--pid", "1"], 104, &["its own processes"]);
     let port =
         TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
@@ -179,7 +183,10 @@ fn a_run_records_the_resource_use_of_its_hosts() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let directory = folder.path().join("run");
     let source = format!("agent://{}", agent.address);
-    let ran = output(run(&["--monitor", &source, "--var", "duration=4s"], &directory));
+    let source_with_data = format!("{source}?data-dir={}", folder.path().display());
+    let limit = ["--network-limit", "8Gbit/s,800kpps"];
+    let ran = ["--monitor", &source_with_data, "--var", "duration=4s"];
+    let ran = output(run(&[&ran[..], &limit].concat(), &directory));
     let summary = summary(&directory);
     assert_code(ran.status.code(), &summary, &[]);
     let hosts = summary["steps"][0]["hosts"].as_array().expect("hosts");
@@ -193,6 +200,14 @@ fn a_run_records_the_resource_use_of_its_hosts() {
         assert!(figure("min") <= figure("mean") && figure("mean") <= figure("max"), "{cpu}");
         assert!((0.0..=100.0).contains(&figure("mean")), "{cpu}");
     }
+    let target = &summary["targets"][0];
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel");
+    assert_eq!(target["host"]["kernel"], kernel.trim(), "as the agent describes it: {target}");
+    assert!(target["host"]["data_disk"]["file_system"].is_string(), "{target}");
+    let limit = serde_json::json!({ "bits_per_s": 8_000_000_000_u64, "packets_per_s": 800_000 });
+    assert_eq!(target["network_limit"], limit);
+    let page = fs::read_to_string(directory.join("report.html")).expect("a report");
+    assert!(page.contains("Host of the broker") && page.contains("8000 Mbit/s"));
     let broker = of("local")["metrics"]
         .as_array()
         .expect("metrics")

@@ -1,7 +1,8 @@
 //! Between generator and broker.
 
 use super::{Evidence, Found, NETWORK_BOUND};
-use tacho_record::{Direction, HostUse, MetricUse, Observation, Severity};
+use tacho_monitor::SourceSpec;
+use tacho_record::{Direction, HostUse, MetricUse, Observation, Severity, TargetRecord};
 
 /// Share of an interface's speed from which on it is the bottleneck: frames have heads, and a mean
 /// over seconds hides bursts.
@@ -22,6 +23,10 @@ const ROUND_TRIP_SHARE: f64 = 0.5;
 /// The traffic of an interface, by direction.
 const WAYS: [(&str, Direction); 2] =
     [("net_rx_bytes_per_s", Direction::In), ("net_tx_bytes_per_s", Direction::Out)];
+
+/// Its packets, by direction.
+const PACKETS: [(&str, Direction); 2] =
+    [("net_rx_packets_per_s", Direction::In), ("net_tx_packets_per_s", Direction::Out)];
 
 /// The figures called `metric` of real interfaces; what happens on loopback is no network.
 fn interfaces<'a>(host: &'a HostUse, metric: &'a str) -> impl Iterator<Item = &'a MetricUse> {
@@ -52,7 +57,64 @@ pub(super) fn bound(evidence: &Evidence<'_>) -> Found {
             }
         }
     }
-    narrow(evidence)
+    at_stated_limit(evidence).or_else(|| narrow(evidence))
+}
+
+/// An interface of a broker's host carried what its owner states as the limit of its network:
+/// virtual interfaces do not tell their speed.
+fn at_stated_limit(evidence: &Evidence<'_>) -> Found {
+    for target in evidence.targets {
+        let Some(limit) = target.network_limit else { continue };
+        let (bits, packets) = (limit.bits_per_s, limit.packets_per_s);
+        for host in evidence.step.hosts.iter().filter(|host| is_of(evidence, target, host)) {
+            let at = bits.and_then(|bits| busiest(host, &WAYS, bits as f64 / 8.0));
+            if let Some((interface, bytes_per_s, direction, percent)) = at {
+                let host = host.host.clone();
+                let observation = Observation::NetworkLimitReached {
+                    interface,
+                    host,
+                    bytes_per_s,
+                    direction,
+                    percent,
+                };
+                return Some((NETWORK_BOUND, Severity::Error, observation));
+            }
+            let at = packets.and_then(|packets| busiest(host, &PACKETS, packets as f64));
+            if let Some((interface, packets_per_s, direction, percent)) = at {
+                let host = host.host.clone();
+                let observation = Observation::PacketLimitReached {
+                    interface,
+                    host,
+                    packets_per_s,
+                    direction,
+                    percent,
+                };
+                return Some((NETWORK_BOUND, Severity::Error, observation));
+            }
+        }
+    }
+    None
+}
+
+/// Are these the figures of the broker's host? Without a bound source they are all but the
+/// generator's.
+fn is_of(evidence: &Evidence<'_>, target: &TargetRecord, host: &HostUse) -> bool {
+    match &host.target {
+        Some(name) => *name == target.name,
+        None => evidence.one_machine || host.source != SourceSpec::Local.to_string(),
+    }
+}
+
+/// The first interface and direction at the limit: name, rate, direction, percent of the limit.
+fn busiest(
+    host: &HostUse,
+    ways: &[(&str, Direction); 2],
+    limit: f64,
+) -> Option<(Option<String>, f64, Direction, f64)> {
+    ways.iter().find_map(|(metric, direction)| {
+        let used = interfaces(host, metric).find(|used| used.mean >= BUSY_SHARE * limit)?;
+        Some((used.instance.clone(), used.mean, *direction, used.mean * 100.0 / limit))
+    })
 }
 
 /// Something on the way is narrower than the interface says, as shaped links of clouds are: the

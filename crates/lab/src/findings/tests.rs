@@ -2,7 +2,8 @@
 
 use super::*;
 use tacho_record::{
-    Disturbance, Handling, HostUse, LatencyStats, MetricUse, SharedFairness, TargetKind,
+    Disturbance, Handling, HostUse, LatencyStats, MetricUse, NetworkLimit, SharedFairness,
+    TargetKind,
 };
 
 /// A step with nothing to say about it.
@@ -92,6 +93,43 @@ fn the_network() {
     let evidence = |one_machine| Evidence { one_machine, ..of(&far) };
     assert_eq!(of_step(&evidence(false), 0)[0].code, "round_trip");
     assert!(of_step(&evidence(true), 0).is_empty());
+}
+
+#[test]
+fn a_stated_limit_stands_for_the_speed_that_an_interface_does_not_tell() {
+    let found = |limit: &str, name: &str, change: fn(&mut Step)| {
+        let mut step = with_host(&[
+            ("net_rx_bytes_per_s", Some("eth0"), 10e6),
+            ("net_tx_bytes_per_s", Some("eth0"), 900e6),
+            ("net_rx_packets_per_s", Some("eth0"), 700e3),
+            ("net_tx_packets_per_s", Some("eth0"), 100e3),
+        ]);
+        change(&mut step);
+        let network_limit = Some(NetworkLimit::parse(limit).expect(limit));
+        let name = name.to_owned();
+        let targets = [TargetRecord { name, network_limit, ..TargetRecord::default() }];
+        let evidence = Evidence { one_machine: false, targets: &targets, ..of(&step) };
+        of_step(&evidence, 0).into_iter().find(|found| found.code == NETWORK_BOUND)
+    };
+    let share = |limit: &str| match found(limit, "", |_| {})?.observation? {
+        Observation::NetworkLimitReached { percent, .. } => Some(("bits", percent)),
+        Observation::PacketLimitReached { percent, .. } => Some(("packets", percent)),
+        _ => None,
+    };
+    assert_eq!(share("8Gbit/s"), Some(("bits", 90.0)));
+    assert_eq!(share("80Gbit/s,800kpps"), Some(("packets", 87.5)));
+    assert_eq!(found("80Gbit/s,8Mpps", "", |_| {}), None);
+    // Traffic of the generator's own host, and of another broker's, is not the broker's.
+    assert_eq!(found("8Gbit/s", "", |step| step.hosts[0].source = "local".to_owned()), None);
+    let bound = |step: &mut Step| step.hosts[0].target = Some("node1".to_owned());
+    assert_eq!(found("8Gbit/s", "node2", bound), None);
+    assert!(found("8Gbit/s", "node1", bound).is_some());
+    let loopback = |step: &mut Step| {
+        for metric in &mut step.hosts[0].metrics {
+            metric.instance = Some("lo".to_owned());
+        }
+    };
+    assert_eq!(found("8Gbit/s", "", loopback), None);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use tacho_load::{
     ActionTotals, ClientIndex, Event, Failure, IntervalSnapshot, PhaseKind, Summary, Totals,
 };
 
+use super::broker_hosts;
 use super::commands::CommandDone;
 use super::connecting::Connecting;
 use super::course::Again;
@@ -15,10 +16,12 @@ use super::headlines::{CalmSecond, Sources, headlines};
 use super::hosts::Hosts;
 use super::numbers::round;
 use super::row::series_row;
+use super::target::RunTarget;
 use super::window::step;
 use crate::findings::{self, Evidence};
 use crate::probe::{Samples, Usage};
 use crate::verdict;
+use tacho_monitor::{MonitorSpec, SourceReport};
 use tacho_record::{
     ActionRecord, Cause, Check, DisturbanceLimits, Finding, Headline, MonitorRecord, PhaseRecord,
     Placement, Remark, ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, SeriesRow, Step,
@@ -303,6 +306,16 @@ impl Collector {
             Some(end_s) => self.started_ns + (end_s * 1e9) as u64 + GRACE_NS,
             None => 0,
         }
+    }
+
+    /// Takes what the brokers' hosts are, by their sources.
+    pub(super) fn describe_hosts(
+        &mut self,
+        targets: &[RunTarget],
+        watched: &[MonitorSpec],
+        reports: &[SourceReport],
+    ) {
+        broker_hosts::describe(&mut self.facts.targets, targets, watched, reports);
     }
 
     /// The record and what belongs to it, judged. `aborted` says why the run was cut short.

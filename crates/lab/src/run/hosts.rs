@@ -322,8 +322,15 @@ mod tests {
         };
         let record = TargetRecord { name: name.to_owned(), pid, ..TargetRecord::default() };
         let course = Arc::new(Course::new(pid, false));
-        let bridges = Arc::default();
-        RunTarget { record, addresses: vec![address], cores: Vec::new(), is_local, course, bridges }
+        RunTarget {
+            record,
+            addresses: vec![address],
+            cores: Vec::new(),
+            is_local,
+            data_dir: None,
+            course,
+            bridges: Arc::default(),
+        }
     }
 
     #[test]
@@ -411,6 +418,7 @@ mod tests {
             errors: 2,
             last_error: Some("connection refused".to_owned()),
             clock_error_ns_max: Some(5000),
+            description: None,
         }]);
         let findings = hosts.findings(&[(0.0, 5.0), (5.0, 15.0)]);
         let codes: Vec<&str> = findings.iter().map(|finding| finding.code.as_str()).collect();

@@ -2,6 +2,7 @@
 
 mod action_progress;
 mod bridge_log;
+mod broker_hosts;
 mod broker_use;
 mod brokers;
 mod collector;

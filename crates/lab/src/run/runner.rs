@@ -183,7 +183,9 @@ pub fn run(
         files.write_resource(collector.hosts.take(row))?;
     }
     files.flush_resources()?;
-    collector.hosts.end(watch.stop());
+    let reports = watch.stop();
+    collector.describe_hosts(&config.targets, &watched, &reports);
+    collector.hosts.end(reports);
 
     for (target, restarts) in config.targets.iter().zip(restarts(&config.targets)) {
         collector.restarted(&target.record.name, &restarts);

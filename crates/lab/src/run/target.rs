@@ -1,5 +1,6 @@
 //! A broker to load.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::bridge_log::BridgeLog;
@@ -17,6 +18,8 @@ pub struct RunTarget {
     pub cores: Vec<usize>,
     /// Does it run on this machine?
     pub is_local: bool,
+    /// Its data directory, where the run has one for it.
+    pub data_dir: Option<PathBuf>,
     /// What happens to it during the run.
     pub course: Arc<Course>,
     /// How its bridges to other brokers of the run stand; nothing is told where it has none.

@@ -5,9 +5,11 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use super::line::{Lines, Received, parse};
-use super::protocol::{AGENT_LINE_BYTES_MAX, FromAgent, Hello, Ping, Request, VERSION, Wanted};
+use super::protocol::{
+    AGENT_LINE_BYTES_MAX, DESCRIPTION_VERSION, FromAgent, Hello, Ping, Request, VERSION, Wanted,
+};
 use super::token::{Side, Token, nonce};
-use crate::{ClockMap, Exchange, HostRow, WatchedProcess, now_ns};
+use crate::{ClockMap, Exchange, HostDescription, HostRow, MonitorSpec, now_ns};
 
 /// Timeout for connecting and for each line of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,6 +30,9 @@ pub(crate) struct Connection {
     next_ping_ns: u64,
     /// Problems that the agent reported during the first clock exchanges.
     troubles: Vec<String>,
+    /// The first description that the agent sent, until it is taken.
+    description: Option<Box<HostDescription>>,
+    described: bool,
     /// When the last line was received.
     pub(crate) heard_ns: u64,
 }
@@ -37,6 +42,8 @@ pub(crate) struct Connection {
 pub(crate) enum AgentUpdate {
     /// A row, its time mapped to the local clock.
     Row(Box<HostRow>),
+    /// What the agent's host is.
+    Description(Box<HostDescription>),
     /// Data that the agent cannot collect, and why.
     Trouble(String),
 }
@@ -46,12 +53,7 @@ impl Connection {
     ///
     /// # Errors
     /// A sentence that says what failed.
-    pub(crate) fn open(
-        address: &str,
-        token: &Token,
-        interval: Duration,
-        processes: &[WatchedProcess],
-    ) -> Result<Self, String> {
+    pub(crate) fn open(address: &str, token: &Token, spec: &MonitorSpec) -> Result<Self, String> {
         let stream = connect(address)?;
         let broken = |error: io::Error| format!("the connection to the agent broke: {error}");
         stream.set_nodelay(true).map_err(broken)?;
@@ -75,8 +77,10 @@ impl Connection {
         let request = Request {
             proof: token.proof(Side::Client, nonces),
             nonce: own.clone(),
-            interval_ms: interval.as_millis() as u64,
-            processes: processes.iter().map(Wanted::from_process).collect(),
+            interval_ms: spec.interval.as_millis() as u64,
+            processes: spec.processes.iter().map(Wanted::from_process).collect(),
+            describe: DESCRIPTION_VERSION,
+            data_dir: spec.data_dir.clone(),
         };
         lines.send(&request).map_err(broken)?;
         match lines.expect(HANDSHAKE_TIMEOUT).map_err(broken)?.0 {
@@ -97,6 +101,8 @@ impl Connection {
             pinged_ns: None,
             next_ping_ns: now_ns,
             troubles: Vec::new(),
+            description: None,
+            described: false,
             heard_ns: now_ns,
         };
         connection.synchronise_clock().map_err(broken)?;
@@ -126,6 +132,9 @@ impl Connection {
     /// # Errors
     /// The connection broke, or the agent violated the protocol.
     pub(crate) fn next(&mut self, wait: Duration) -> io::Result<Option<AgentUpdate>> {
+        if let Some(description) = self.description.take() {
+            return Ok(Some(AgentUpdate::Description(description)));
+        }
         match self.troubles.pop() {
             Some(trouble) => Ok(Some(AgentUpdate::Trouble(trouble))),
             None => self.wait(wait),
@@ -154,6 +163,14 @@ impl Connection {
                 row.clock_error_ns = Some(mapped.error_ns);
                 AgentUpdate::Row(row)
             })),
+            FromAgent::Description { description } => {
+                // One per connection: what else an agent sends is not kept.
+                if !self.described {
+                    self.described = true;
+                    self.description = Some(Box::new(description.bounded()));
+                }
+                Ok(None)
+            }
             FromAgent::Trouble { trouble } => Ok(Some(AgentUpdate::Trouble(trouble))),
             FromAgent::Error { error } => Err(io::Error::other(error)),
             FromAgent::Welcome { .. } => Err(io::Error::other("unexpected second welcome")),

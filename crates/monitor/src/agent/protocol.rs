@@ -1,11 +1,17 @@
 //! The messages that agent and client exchange.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{HostRow, ProcessSelector, WatchedProcess};
+use crate::{HostDescription, HostRow, ProcessSelector, WatchedProcess};
 
 /// Version of the protocol.
 pub(super) const VERSION: u32 = 1;
+
+/// Version of the host's description that a client asks for; 0 asks for none, as clients do that
+/// do not know of it. Agents that do not know of it send none.
+pub(super) const DESCRIPTION_VERSION: u32 = 1;
 
 /// Limit on a line from a client.
 pub(super) const CLIENT_LINE_BYTES_MAX: usize = 8 * 1024;
@@ -30,6 +36,12 @@ pub(super) struct Request {
     pub(super) proof: String,
     pub(super) interval_ms: u64,
     pub(super) processes: Vec<Wanted>,
+    /// Version of the description of the host that the client understands.
+    #[serde(default)]
+    pub(super) describe: u32,
+    /// The broker's data directory on the agent's host, for the description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) data_dir: Option<PathBuf>,
 }
 
 /// A process, selected by exactly one of `pid`, `name` and `port`.
@@ -60,6 +72,7 @@ pub(super) enum FromAgent {
     Welcome { host: String, proof: String },
     Pong { pong: u64, received_ns: u64, answered_ns: u64 },
     Row { row: Box<HostRow> },
+    Description { description: Box<HostDescription> },
     Trouble { trouble: String },
     Error { error: String },
 }

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use super::line::{Lines, Received, parse};
 use super::protocol::{
-    CLIENT_LINE_BYTES_MAX, FromAgent, Hello, PROCESSES_MAX, Ping, Request, VERSION, Wanted,
+    CLIENT_LINE_BYTES_MAX, DESCRIPTION_VERSION, FromAgent, Hello, PROCESSES_MAX, Ping, Request,
+    VERSION, Wanted,
 };
 use super::token::TOKEN_VARIABLE;
 use super::token::{Side, Token, nonce};
 use crate::clock::next_tick_ns;
-use crate::{MachineSampler, ProcRoot, WatchedProcess, now_ns};
+use crate::{MachineSampler, ProcRoot, WatchedProcess, describe_host, now_ns};
 
 /// Limit on concurrent clients; each has a thread and a sampler.
 const CLIENTS_MAX: u64 = 8;
@@ -281,6 +282,10 @@ fn stream_rows(
     (request, mut sampler): (Request, MachineSampler),
 ) -> io::Result<()> {
     let interval = Duration::from_millis(request.interval_ms.clamp(INTERVAL_MS_MIN, 3_600_000));
+    if request.describe >= DESCRIPTION_VERSION {
+        let description = Box::new(describe_host(&shared.root, request.data_dir.as_deref()));
+        lines.send(&FromAgent::Description { description })?;
+    }
     let mut due_ns = now_ns();
     let mut trouble = Vec::new();
     while !shared.stopping() {

@@ -30,7 +30,7 @@ pub(super) struct Stream {
 impl Stream {
     /// Connects, so that a wrong address or token is reported immediately.
     pub(super) fn new(address: &str, token: Token, spec: &MonitorSpec) -> Result<Self, String> {
-        let connection = Connection::open(address, &token, spec.interval, &spec.processes)?;
+        let connection = Connection::open(address, &token, spec)?;
         Ok(Self {
             address: address.to_owned(),
             token,
@@ -61,10 +61,7 @@ impl Stream {
     }
 
     fn reopen(&mut self) -> Result<bool, String> {
-        let spec = &self.spec;
-        let connection =
-            Connection::open(&self.address, &self.token, spec.interval, &spec.processes)?;
-        self.connection = Some(connection);
+        self.connection = Some(Connection::open(&self.address, &self.token, &self.spec)?);
         Ok(false)
     }
 }
@@ -79,6 +76,7 @@ fn listen(connection: &mut Connection, spec: &MonitorSpec, feed: &Feed) -> Resul
             feed.row(*row);
             return Ok(true);
         }
+        Some(AgentUpdate::Description(description)) => feed.describe(*description),
         Some(AgentUpdate::Trouble(trouble)) => feed.error(trouble),
         None => {}
     }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::{HostRow, now_ns};
+use crate::{HostDescription, HostRow, now_ns};
 
 /// Bound of the queue: a quarter of an hour of one host.
 const ROWS_MAX: usize = 1024;
@@ -20,6 +20,7 @@ pub(super) struct FeedState {
     dropped: AtomicU64,
     errors: AtomicU64,
     last_error: Mutex<Option<String>>,
+    description: Mutex<Option<HostDescription>>,
 }
 
 /// The sending end, for the source.
@@ -42,6 +43,12 @@ impl Feed {
         if let Err(TrySendError::Full(_)) = self.rows.try_send(row) {
             self.state.dropped.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Keeps what the source's host is; the newest one wins.
+    pub(super) fn describe(&self, description: HostDescription) {
+        let mut known = self.state.description.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Some(description);
     }
 
     /// Counts an error and keeps its message.
@@ -76,6 +83,11 @@ impl Feed {
 impl FeedState {
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What the source's host is, where it tells.
+    pub(super) fn description(&self) -> Option<HostDescription> {
+        self.description.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Dropped rows, errors, the last error.

@@ -12,7 +12,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
 use crate::agent::Token;
-use crate::{HostRow, MonitorSpec, ProcRoot, SourceSpec};
+use crate::{HostDescription, HostRow, MonitorSpec, ProcRoot, SourceSpec};
 
 use collectd::HostFeed;
 use feed::{Feed, FeedState, feed};
@@ -56,6 +56,8 @@ pub struct SourceReport {
     pub last_error: Option<String>,
     /// The largest clock error bound of its rows.
     pub clock_error_ns_max: Option<u64>,
+    /// What its host is; agents tell.
+    pub description: Option<HostDescription>,
 }
 
 /// A source that cannot be started.
@@ -137,6 +139,7 @@ impl Watch {
                     errors,
                     last_error,
                     clock_error_ns_max: source.clock_error_ns_max,
+                    description: source.state.description(),
                 }
             })
             .collect()

@@ -9,6 +9,8 @@ statements! {
     /// The kind of a finding, in a few words.
     observed(_lang, Observation);
     Observation::NetworkBusy { .. } => [] "network at its capacity", "网络达到其能力";
+    Observation::NetworkLimitReached { .. } => [] "stated limit of the network", "达到所述的网络上限";
+    Observation::PacketLimitReached { .. } => [] "stated limit of packets", "达到所述的数据包上限";
     Observation::NetworkNarrow { .. } => [] "narrow link on the path", "途中有较窄的链路";
     Observation::NetworkDrops { .. } => [] "packets dropped", "丢弃数据包";
     Observation::Retransmits { .. } => [] "TCP retransmissions", "TCP 重传";
@@ -43,6 +45,8 @@ impl Lang {
         let rate = |value: f64| Some((value, format!("{}/s", format::rate(value))));
         match observation {
             Observation::NetworkBusy { percent: value, .. }
+            | Observation::NetworkLimitReached { percent: value, .. }
+            | Observation::PacketLimitReached { percent: value, .. }
             | Observation::DelayedAcknowledgements { percent: value, .. }
             | Observation::RetransmissionTimeouts { percent: value }
             | Observation::Steal { percent: value }

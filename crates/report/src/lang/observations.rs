@@ -14,6 +14,18 @@ statements! {
     ]
         "The network was the bottleneck: {interface} of {host} carried {rate}/s {way}, {percent:.0} % of its capacity; use a faster network, smaller payloads or less load.",
         "瓶颈是网络：{host} 的 {interface} {way}方向传输 {rate}/秒，达到其能力的 {percent:.0} %；请使用更快的网络、更小的载荷或更低的负载。";
+    Observation::NetworkLimitReached { interface, host, bytes_per_s, direction, percent } => [
+        interface = interface.as_deref().unwrap_or("an interface");
+        rate = format::bytes(*bytes_per_s as u64); way = lang.direction(*direction);
+    ]
+        "The network was the bottleneck: {interface} of {host} carried {rate}/s {way}, {percent:.0} % of what --network-limit states; use a faster network, smaller payloads or less load.",
+        "瓶颈是网络：{host} 的 {interface} {way}方向传输 {rate}/秒，达到 --network-limit 所述上限的 {percent:.0} %；请使用更快的网络、更小的载荷或更低的负载。";
+    Observation::PacketLimitReached { interface, host, packets_per_s, direction, percent } => [
+        interface = interface.as_deref().unwrap_or("an interface");
+        rate = format::rate(*packets_per_s); way = lang.direction(*direction);
+    ]
+        "The network was the bottleneck: {interface} of {host} carried {rate} packets/s {way}, {percent:.0} % of what --network-limit states; use a network that carries more packets, or fewer and larger messages.",
+        "瓶颈是网络：{host} 的 {interface} {way}方向每秒传输 {rate} 个数据包，达到 --network-limit 所述上限的 {percent:.0} %；请使用能承载更多数据包的网络，或发送更少、更大的消息。";
     Observation::NetworkNarrow { interface, host, bytes_per_s, retransmits_per_s } => [
         interface = interface.as_deref().unwrap_or("an interface");
         rate = format::bytes(*bytes_per_s as u64);

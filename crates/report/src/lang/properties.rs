@@ -1,6 +1,7 @@
 //! Properties of machines, brokers and scenarios, and their values.
 
-use tacho_record::{Difference, Environment, Property, PropertyValue};
+use tacho_record::{DataDisk, Difference, Environment, NetworkLimit, Property, PropertyValue};
+use tacho_scenario::format;
 
 use super::{Lang, statements};
 
@@ -13,6 +14,11 @@ statements! {
     Property::Kernel => [] "kernel", "内核";
     Property::CpuModel => [] "CPU", "CPU 型号";
     Property::CoresOnline => [] "cores online", "在线核";
+    Property::CoreCount => [] "cores", "核数";
+    Property::HostName => [] "host", "主机";
+    Property::InstanceType => [] "instance type", "实例类型";
+    Property::DataDisk => [] "disk of the data directory", "数据目录所在磁盘";
+    Property::NetworkLimit => [] "network limit, stated", "网络上限（用户提供）";
     Property::SharedCores => [] "hardware threads share cores", "硬件线程共享核";
     Property::VirtualMachine => [] "virtual machine", "虚拟机";
     Property::FrequencyGovernor => [] "frequency governor", "频率调节策略";
@@ -53,6 +59,8 @@ impl Lang {
                 let speed = speed_mbit_per_s.map(|speed| format!(", {speed} Mbit/s"));
                 format!("MTU {mtu}{}", speed.unwrap_or_default())
             }
+            (_, PropertyValue::Disk { disk }) => self.disk(disk),
+            (_, PropertyValue::NetworkLimit { limit }) => self.network_limit(*limit),
             (Self::En, PropertyValue::Yes) => "yes".to_owned(),
             (Self::En, PropertyValue::No) => "no".to_owned(),
             (Self::En, PropertyValue::Unlimited) => "unlimited".to_owned(),
@@ -74,6 +82,57 @@ impl Lang {
             let words = |(property, value)| (self.property(&property), self.property_value(&value));
             entries.into_iter().map(words).collect()
         })
+    }
+
+    /// The host of a broker, and those of its kernel settings that this machine has otherwise.
+    pub(crate) fn host_entries(
+        self,
+        entries: Vec<(Property, PropertyValue)>,
+        environment: &Environment,
+    ) -> Vec<(String, String)> {
+        let here = environment.entries();
+        let is_new = |entry: &(Property, PropertyValue)| {
+            !matches!(entry.0, Property::KernelSetting { .. }) || !here.contains(entry)
+        };
+        let words = |(property, value)| (self.property(&property), self.property_value(&value));
+        entries.into_iter().filter(is_new).map(words).collect()
+    }
+
+    /// A file system and its disk.
+    fn disk(self, disk: &DataDisk) -> String {
+        let DataDisk { file_system, mount_point, device, .. } = disk;
+        let mut text = match self {
+            Self::En => format!("{file_system} on {device}, mounted at {mount_point}"),
+            Self::Zh => format!("{file_system}，设备 {device}，挂载于 {mount_point}"),
+        };
+        let size = disk.size_bytes.map(format::bytes);
+        let kind = match (self, disk.rotational) {
+            (_, None) => None,
+            (Self::En, Some(true)) => Some("rotating".to_owned()),
+            (Self::En, Some(false)) => Some("not rotating".to_owned()),
+            (Self::Zh, Some(true)) => Some("机械盘".to_owned()),
+            (Self::Zh, Some(false)) => Some("非机械盘".to_owned()),
+        };
+        let separator = if self == Self::En { ", " } else { "，" };
+        for more in [disk.model.clone(), size, kind].into_iter().flatten() {
+            text.push_str(separator);
+            text.push_str(&more);
+        }
+        text
+    }
+
+    /// Bits and packets per second.
+    fn network_limit(self, limit: NetworkLimit) -> String {
+        let bits = limit.bits_per_s.map(|bits| format!("{} Mbit/s", bits as f64 / 1e6));
+        let packets = limit.packets_per_s.map(|packets| {
+            let packets = format::thousands(packets);
+            match self {
+                Self::En => format!("{packets} packets/s"),
+                Self::Zh => format!("每秒 {packets} 个数据包"),
+            }
+        });
+        let parts: Vec<String> = bits.into_iter().chain(packets).collect();
+        parts.join(if self == Self::En { ", " } else { "，" })
     }
 
     /// What differs; the name in an old record as it is.

@@ -425,6 +425,7 @@ forms! {
     percentiles_of_window(number):
         "Latency by percentile, window {number}", "各百分位的延迟，第 {number} 个窗口";
     more_in_summary(count): "{count} more, see summary.json", "{count} 处，见 summary.json";
+    host_of_target(of): "Host of the broker{of}", "Broker 所在主机{of}";
     sessions_of(name): "sessions of {name}", "{name} 的会话";
     some_of(some, all): "{some} of {all}", "{some}，共 {all}";
     named(name): " ({name})", "（{name}）";

@@ -1,8 +1,8 @@
 //! One of every label, difference and condition of a record.
 
 use tacho_record::{
-    Cause, ConditionCause, FigureName, FigureUnit, Property, PropertyValue, Requirement, Scale,
-    SideLabel,
+    Cause, ConditionCause, DataDisk, FigureName, FigureUnit, NetworkLimit, Property, PropertyValue,
+    Requirement, Scale, SideLabel,
 };
 
 pub(super) fn properties() -> Vec<Property> {
@@ -14,6 +14,11 @@ pub(super) fn properties() -> Vec<Property> {
         Property::Kernel,
         Property::CpuModel,
         Property::CoresOnline,
+        Property::CoreCount,
+        Property::HostName,
+        Property::InstanceType,
+        Property::DataDisk,
+        Property::NetworkLimit,
         Property::SharedCores,
         Property::VirtualMachine,
         Property::FrequencyGovernor,
@@ -51,6 +56,19 @@ pub(super) fn property_values() -> Vec<PropertyValue> {
         PropertyValue::Unlimited,
         PropertyValue::NotPinned,
         PropertyValue::Link { mtu: None, speed_mbit_per_s: Some(10_000) },
+        PropertyValue::Disk {
+            disk: DataDisk {
+                file_system: "xfs".to_owned(),
+                mount_point: "/data".to_owned(),
+                device: "/dev/nvme0n1".to_owned(),
+                size_bytes: Some(1 << 30),
+                model: Some("EBS".to_owned()),
+                rotational: Some(false),
+            },
+        },
+        PropertyValue::NetworkLimit {
+            limit: NetworkLimit { bits_per_s: Some(8_000_000_000), packets_per_s: Some(800_000) },
+        },
         PropertyValue::Text("6.1.0".to_owned()),
     ]
 }

@@ -11,7 +11,9 @@ mod statements;
 use samples::{Sample, capacity, single, suite};
 
 use super::{Lang, ReportData, html, with_files};
-use tacho_record::{Finding, Severity, Skipped, TargetRecord};
+use tacho_record::{
+    DataDisk, Finding, HostDescription, NetworkLimit, Severity, Skipped, TargetRecord,
+};
 use tacho_scenario::VarValue;
 
 fn page(sample: &Sample) -> String {
@@ -143,6 +145,51 @@ fn a_capacity_is_an_interval() {
 }
 
 #[test]
+fn the_broker_host_is_described_in_both_languages() {
+    let mut sample = single(20);
+    let (same, other) = ("net.core.somaxconn", "vm.swappiness");
+    sample.environment.sysctl =
+        [same, other].map(|name| (name.to_owned(), Some("4711".to_owned()))).into();
+    sample.record.targets[0].host = Some(HostDescription {
+        host: "broker-1".to_owned(),
+        instance: Some("Amazon EC2 m5.large".to_owned()),
+        cores: Some(2),
+        data_disk: Some(DataDisk {
+            file_system: "xfs".to_owned(),
+            mount_point: "/data".to_owned(),
+            device: "/dev/nvme0n1".to_owned(),
+            rotational: Some(false),
+            ..DataDisk::default()
+        }),
+        settings: [(same, "4711"), (other, "4712")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        ..HostDescription::default()
+    });
+    sample.record.targets[0].network_limit = NetworkLimit::parse("8Gbit/s,800kpps").ok();
+    let page = page(&sample);
+    for words in [
+        "Host of the broker",
+        "broker-1",
+        "Amazon EC2 m5.large",
+        "xfs on /dev/nvme0n1, mounted at /data, not rotating",
+        "8000 Mbit/s, 800,000 packets/s",
+        // A setting that this machine has otherwise; equal ones are not repeated.
+        "4712",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert_eq!(page.matches("4711").count(), 2);
+    let page = page_in(Lang::Zh, &sample);
+    for words in ["Broker 所在主机", "实例类型", "xfs，设备 /dev/nvme0n1", "每秒 800,000 个数据包"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    sample.record.targets.clear();
+    assert!(!page_in(Lang::En, &sample).contains("Host of the broker"));
+}
+
+#[test]
 fn nothing_is_loaded_from_anywhere() {
     for sample in [single(60), suite(), capacity()] {
         let page = page(&sample);
@@ -166,6 +213,13 @@ fn hostile_names_stay_text() {
     record.vars.insert(evil.to_owned(), VarValue::Text(evil.to_owned()));
     record.target.broker = evil.to_owned();
     record.targets = vec![TargetRecord { name: evil.to_owned(), ..record.target.clone() }; 2];
+    record.targets[0].host = Some(HostDescription {
+        host: evil.to_owned(),
+        instance: Some(evil.to_owned()),
+        data_disk: Some(DataDisk { device: evil.to_owned(), ..DataDisk::default() }),
+        settings: [(evil.to_owned(), evil.to_owned())].into(),
+        ..HostDescription::default()
+    });
     record.tool_version = evil.to_owned();
     let severity = Severity::Error;
     let (code, sentence) = (evil.to_owned(), evil.to_owned());

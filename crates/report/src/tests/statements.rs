@@ -97,6 +97,20 @@ fn observations() -> Vec<Observation> {
     vec![
         busy(Direction::In, interface.clone()),
         busy(Direction::Out, None),
+        Observation::NetworkLimitReached {
+            interface: interface.clone(),
+            host: host.clone(),
+            bytes_per_s: 1e9,
+            direction: Direction::In,
+            percent,
+        },
+        Observation::PacketLimitReached {
+            interface: interface.clone(),
+            host: host.clone(),
+            packets_per_s: 8e5,
+            direction: Direction::Out,
+            percent,
+        },
         Observation::NetworkNarrow {
             interface: interface.clone(),
             host: host.clone(),

@@ -8,7 +8,7 @@ use tacho_broker::{Durability, Level, Limits};
 use tacho_lab::run::Course;
 use tacho_load::Transport;
 use tacho_record::RunDirectory;
-use tacho_record::{TargetKind, TargetRecord};
+use tacho_record::{NetworkLimit, TargetKind, TargetRecord};
 use tacho_rig::{
     BridgeRule, Bridging, BrokerShare, BuiltIn, Cores, DATA_PLACEHOLDER, DataDirectory, Killer,
     Launch, Network, Process, Serving, Sessions, SharedProcess, free_port,
@@ -38,7 +38,9 @@ pub(super) struct Broker {
     killer: Option<Killer>,
     process: Option<SharedProcess>,
     /// Its data directory, which outlives its process.
-    _data: Option<DataDirectory>,
+    data: Option<DataDirectory>,
+    /// What the network of its host carries, as stated.
+    network_limit: Option<NetworkLimit>,
 }
 
 /// Where brokers of a run are started: on which cores, with files where, in which network.
@@ -82,7 +84,8 @@ impl Site<'_> {
                     level: None,
                     killer: None,
                     process: None,
-                    _data: None,
+                    data: None,
+                    network_limit: target.network_limit,
                 });
             }
             Source::Command { template, scheme } => self.shell(&target, template, *scheme)?,
@@ -104,7 +107,8 @@ impl Site<'_> {
             level,
             killer,
             process: Some(process),
-            _data: data,
+            data,
+            network_limit: target.network_limit,
         })
     }
 
@@ -227,6 +231,11 @@ impl Broker {
         self.process.as_ref().map(|process| process.lock().pid()).or(self.foreign_pid)
     }
 
+    /// Its data directory, where the run has one for it.
+    pub(super) fn data_dir(&self) -> Option<PathBuf> {
+        self.data.as_ref().map(|data| data.path().to_owned())
+    }
+
     /// Does it run on this machine?
     pub(super) fn is_local(&self) -> bool {
         self.foreign_pid.is_some() || self.addresses.iter().all(|a| a.ip().is_loopback())
@@ -247,6 +256,8 @@ impl Broker {
             pid: self.pid(),
             tls_verified: self.tls_verified,
             durability: self.level.map(|level| level.to_string()),
+            host: None,
+            network_limit: self.network_limit,
             offline_qos0: self.level.map(|level| match level {
                 Level::Memory => Limits::default().queue_qos0_offline,
                 Level::Written | Level::Fsynced => Durability::default().offline_qos0,

@@ -305,6 +305,7 @@ impl Stage {
             addresses: broker.addresses(),
             cores: self.cores.of_broker(BrokerShare { index, count }).to_vec(),
             is_local: broker.is_local(),
+            data_dir: broker.data_dir(),
             course: Arc::new(broker.course()),
             bridges: Arc::default(),
         };

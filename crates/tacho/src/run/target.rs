@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tacho_broker::{Durability, Level};
 use tacho_load::Transport;
+use tacho_record::NetworkLimit;
 use tacho_rig::{Network, PORT_PLACEHOLDER, PortUse};
 use tacho_scenario::{
     Bridge, BrokerUrl, Group, ProtocolVersion, Scenario, Scheme, Shortage, TlsOptions,
@@ -31,6 +32,8 @@ pub(crate) struct Target {
     /// How often the run kills it.
     pub(super) kills: u32,
     pub(super) source: Source,
+    /// What the network of its host carries, as stated.
+    pub(super) network_limit: Option<NetworkLimit>,
     /// Bridges that lead away from it, where the brokers of the run, which starts them all, know
     /// of each other.
     pub(super) bridges: Option<Vec<Bridge>>,
@@ -79,8 +82,9 @@ impl Target {
             let source = Source::of(arguments, (name, level), target.broker.clone(), &tls)?;
             let by_actions = scenario.kill_actions(name).len();
             let kills = target.kills + u32::try_from(by_actions).unwrap_or(u32::MAX);
+            let network_limit = Named::of(&arguments.network_limits, name).copied();
             let (name, version) = (name.to_owned(), target.version);
-            Ok(Self { name, version, tls, kills, source, bridges: None })
+            Ok(Self { name, version, tls, kills, source, network_limit, bridges: None })
         };
         let mut targets: Vec<Self> =
             targets.into_iter().map(target).collect::<Result<_, Failure>>()?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use tacho_broker::Level;
 use tacho_monitor::{MonitorSpec, parse_cpu_list};
+use tacho_record::NetworkLimit;
 use tacho_scenario::{BrokerUrl, Scenario};
 
 use super::credentials::{BrokerCredentials, CredentialArguments};
@@ -58,11 +59,20 @@ pub(crate) struct TargetArguments {
     /// local; may be given several times
     ///
     /// NAME=SOURCE binds it to a named target. An agent takes ?token-file=PATH (else
-    /// TACHO_MONITOR_TOKEN) and &port=N or &process=NAME for the broker's process. The host of a
-    /// local broker is always watched. See docs/monitoring.md.
+    /// TACHO_MONITOR_TOKEN), &port=N or &process=NAME for the broker's process, and &data-dir=PATH
+    /// to describe its disk. The host of a local broker is always watched. See docs/monitoring.md.
     #[arg(long = "monitor", value_name = "[NAME=]SOURCE",
           value_parser = |text: &str| MonitorSpec::parse(text).map_err(|error| error.to_string()))]
     pub(super) monitors: Vec<MonitorSpec>,
+
+    /// What the network of the broker's host carries in each direction, such as 8Gbit/s,800kpps,
+    /// where its interface does not tell; NAME=LIMIT for a named target
+    ///
+    /// A load that fills 85 % of it gives the verdict network_bound. Needs figures of that host,
+    /// see --monitor. Units: kbit/s, Mbit/s, Gbit/s; pps, kpps, Mpps.
+    #[arg(long = "network-limit", value_name = "[NAME=]LIMIT",
+          value_parser = |text: &str| Named::parse(text, NetworkLimit::parse))]
+    pub(super) network_limits: Vec<Named<NetworkLimit>>,
 
     #[command(flatten)]
     pub(super) tolerate: TolerateArguments,
@@ -109,6 +119,7 @@ impl TargetArguments {
         narrowed.brokers.retain(|named| is_loaded(&named.name));
         narrowed.broker_cmds.retain(|named| is_loaded(&named.name));
         narrowed.broker_pids.retain(|named| is_loaded(&named.name));
+        narrowed.network_limits.retain(|named| is_loaded(&named.name));
         narrowed.credentials.retain(is_loaded);
         narrowed.monitors.retain(|spec| spec.target.as_deref().is_none_or(is_loaded));
         if self.missing(scenario).is_empty() {
@@ -140,6 +151,7 @@ impl TargetArguments {
         side.brokers.retain(|named| is_mine(&named.name));
         side.broker_cmds.retain(|named| is_mine(&named.name));
         side.broker_pids.retain(|named| is_mine(&named.name));
+        side.network_limits.retain(|named| is_mine(&named.name));
         side.credentials.retain(is_mine);
         side.monitors.retain(|spec| spec.target.as_deref().is_none_or(is_mine));
         if broker.is_some() || self.tells_about(name) {
@@ -158,6 +170,7 @@ impl TargetArguments {
         Named::rename(&mut side.brokers, name, default);
         Named::rename(&mut side.broker_cmds, name, default);
         Named::rename(&mut side.broker_pids, name, default);
+        Named::rename(&mut side.network_limits, name, default);
         side.credentials.rename(name, default);
         for spec in &mut side.monitors {
             if spec.target.as_deref() == Some(name) {
@@ -214,7 +227,9 @@ impl TargetArguments {
         let urls = urls.map(|named| ("--broker", named.name.as_str()));
         let commands = self.broker_cmds.iter().map(|named| ("--broker-cmd", named.name.as_str()));
         let pids = self.broker_pids.iter().map(|named| ("--broker-pid", named.name.as_str()));
-        urls.chain(commands).chain(pids)
+        let limits = self.network_limits.iter();
+        let limits = limits.map(|named| ("--network-limit", named.name.as_str()));
+        urls.chain(commands).chain(pids).chain(limits)
     }
 
     /// What --broker says about the target `name`. Where all targets have names, 'builtin' without
