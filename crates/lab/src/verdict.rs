@@ -144,6 +144,7 @@ fn unsteady(rows: &[&SeriesRow]) -> Option<Cause> {
     const LATENCY_SLACK_US: u64 = 1000;
     /// Rates may differ by this share.
     const RATE_SLACK: f64 = 0.05;
+    let rows: Vec<&SeriesRow> = rows.iter().copied().filter(|row| !row.disturbed).collect();
     if rows.len() < SECONDS_MIN {
         return None;
     }

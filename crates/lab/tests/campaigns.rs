@@ -207,7 +207,8 @@ fn a_search_finds_the_limit_of_the_model_and_profiles_below_it() {
     let capacity = record.capacity.as_ref().expect("a capacity");
     let (pass, fail) = (capacity.highest_pass.expect("one"), capacity.lowest_fail.expect("one"));
     assert!(pass <= 10_102.0 && fail > 10_000.0 && fail - pass <= 0.05 * fail, "{pass} {fail}");
-    assert_eq!((capacity.confirmed, record.verdict), (3, Verdict::Ok));
+    assert!(capacity.confirmed >= 3, "{}", capacity.confirmed);
+    assert_eq!(record.verdict, Verdict::Ok);
     let profile = record.series.iter().find(|series| series.name == "profile").expect("a series");
     let values: Vec<f64> = profile.steps.iter().filter_map(|at| record.steps[*at].x).collect();
     assert_eq!(values, [0.1, 0.5, 0.9].map(|part| (pass * part).round()));

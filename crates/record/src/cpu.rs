@@ -16,6 +16,15 @@ impl Step {
         self.whose_cpu = self.cpu_percent.map(|_| whose.name().to_owned());
     }
 
+    /// 1 - idle as published reports count it, steal included: of the broker's host where it has
+    /// one of its own, of the cores that it may use otherwise.
+    pub fn not_idle_percent(&self) -> Option<f64> {
+        match self.whose_cpu.as_deref() == Some(WhoseCpu::Host.name()) {
+            true => self.host_cpu_percent,
+            false => self.broker_cores_not_idle_percent,
+        }
+    }
+
     /// With several brokers the busier one's CPU is the step's.
     pub fn settle_busier(&mut self) {
         let known = self.targets.iter().filter_map(|target| Some((target, target.cpu_percent?)));

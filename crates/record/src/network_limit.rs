@@ -30,7 +30,7 @@ impl NetworkLimit {
                     .iter()
                     .find_map(|(unit, factor)| Some((part.strip_suffix(unit)?, *factor)))?;
                 let figure = number.trim().parse::<f64>().ok()? * factor;
-                (figure >= 1.0 && figure <= 1e15).then_some(figure as u64)
+                (1.0..=1e15).contains(&figure).then_some(figure as u64)
             };
             let place = match (of(&BIT_UNITS), of(&PACKET_UNITS)) {
                 (Some(bits), _) => (&mut limit.bits_per_s, bits),

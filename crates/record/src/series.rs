@@ -59,6 +59,9 @@ pub struct SeriesRow {
     /// What other programs used of the broker's cores, in percent of these.
     #[serde(default)]
     pub others_on_broker_cores_percent: Option<f64>,
+    /// The machine was disturbed in this second, or its backlog was still that of a disturbed one.
+    #[serde(default)]
+    pub disturbed: bool,
     /// Memory in use on the host.
     pub host_memory_percent: Option<f64>,
     /// Connects that ended in CONNACK, per second.

@@ -240,7 +240,11 @@ pub fn recommendation_text(recommendation: &Recommendation, steps: &[Step]) -> S
         .and_then(|index| steps.get(index))
         .map(|step| {
             let cpu = format::percent_or(step.cpu_percent);
-            format!("; nearest step: {} TPS at {cpu}", format::rate(step.tps))
+            // Published workloads are those at 1 - idle.
+            let not_idle = step.not_idle_percent().map(format::percent);
+            let not_idle = not_idle.map(|share| format!(" (1 - idle: {share})"));
+            let not_idle = not_idle.unwrap_or_default();
+            format!("; nearest step: {} TPS at {cpu}{not_idle}", format::rate(step.tps))
         })
         .unwrap_or_default();
     format!("recommended workload of {series}, {objective} ({whose_cpu}): {result}{nearest}")

@@ -48,26 +48,29 @@ pub(super) fn time_axis(lang: Lang, rows: &[SeriesRow]) -> Axis {
     }
 }
 
-/// The measured windows.
+/// The measured windows, and the disturbed seconds in them.
 pub(super) fn bands(lang: Lang, rows: &[SeriesRow]) -> Vec<Band> {
+    let mut bands = stretches(rows, lang.measured_band(), |row| row.phase == PhaseKind::Measure);
+    bands.extend(stretches(rows, lang.disturbed(), |row| {
+        row.disturbed && row.phase == PhaseKind::Measure
+    }));
+    bands
+}
+
+/// The stretches of neighbouring rows that are meant.
+fn stretches(rows: &[SeriesRow], name: &str, is_meant: impl Fn(&SeriesRow) -> bool) -> Vec<Band> {
     let mut bands: Vec<Band> = Vec::new();
-    let mut was_measured = false;
+    let mut was_meant = false;
     for row in rows {
         let end = row.start_s + row.length_s;
-        let is_measured = row.phase == PhaseKind::Measure;
-        if is_measured {
-            match bands.last_mut().filter(|_| was_measured) {
+        let meant = is_meant(row);
+        if meant {
+            match bands.last_mut().filter(|_| was_meant) {
                 Some(band) => band.to = end,
-                None => {
-                    bands.push(Band {
-                        name: lang.measured_band().to_owned(),
-                        from: row.start_s,
-                        to: end,
-                    });
-                }
+                None => bands.push(Band { name: name.to_owned(), from: row.start_s, to: end }),
             }
         }
-        was_measured = is_measured;
+        was_meant = meant;
     }
     bands
 }
@@ -98,4 +101,33 @@ pub(super) fn log_over_time(
 
 pub(super) fn float(value: Option<u64>) -> Option<f64> {
     value.map(|value| value as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measured_windows_and_their_disturbed_seconds_are_shaded() {
+        let row = |start_s: f64, phase: PhaseKind, disturbed| SeriesRow {
+            start_s,
+            length_s: 1.0,
+            phase: phase.into(),
+            disturbed,
+            ..SeriesRow::default()
+        };
+        let rows = [
+            row(0.0, PhaseKind::WarmUp, true),
+            row(1.0, PhaseKind::Measure, false),
+            row(2.0, PhaseKind::Measure, true),
+            row(3.0, PhaseKind::Measure, true),
+            row(4.0, PhaseKind::Measure, false),
+        ];
+        let bands: Vec<(String, f64, f64)> = bands(Lang::En, &rows)
+            .into_iter()
+            .map(|band| (band.name, band.from, band.to))
+            .collect();
+        let expected = [("measured".to_owned(), 1.0, 5.0), ("disturbed".to_owned(), 2.0, 4.0)];
+        assert_eq!(bands, expected);
+    }
 }

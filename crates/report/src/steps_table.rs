@@ -36,7 +36,7 @@ pub(super) fn guide(lang: Lang, record: &RunRecord, series: &[&Series]) -> Grid 
         lang.out_s(),
         lang.achieved(),
     ];
-    heads.extend(["CPU", lang.memory(), lang.avg(), "p99", lang.verdict()]);
+    heads.extend(["CPU", lang.one_minus_idle(), lang.memory(), lang.avg(), "p99", lang.verdict()]);
     let mut grid = Grid::new(&heads);
     for series in series {
         if several {
@@ -63,6 +63,7 @@ fn guide_row(lang: Lang, step: &Step) -> Vec<Cell> {
         Cell::text(rate(step.achieved_out_per_s)),
         Cell::text(percent(step.achieved_percent())).failed(short),
         Cell::or_dash(step.cpu_percent.map(percent)),
+        Cell::or_dash(step.not_idle_percent().map(percent)),
         Cell::or_dash(step.memory_percent().map(percent)),
         ms(step.latency_us.mean),
         ms(step.latency_us.p99.map(|us| us as f64)),
@@ -84,6 +85,7 @@ fn published_guide(lang: Lang, grid: &mut Grid, series: &Series) {
             Cell::text(point.qos.to_string()),
             Cell::text(format!("{} B", point.payload_bytes)),
             Cell::text(rate(point.tps)),
+            Cell::or_dash(None),
             Cell::or_dash(None),
             Cell::or_dash(None),
             Cell::or_dash(None),

@@ -376,7 +376,7 @@ fn a_suite_as_json_states_the_requirements_of_each_run() {
     let rate = point["needs"]["in_per_s"].as_f64().expect("a rate");
     assert!((rate - 20_000.0).abs() < 1.0, "{rate}");
     assert!(point["lacks"].is_null() || point["lacks"].is_string());
-    fails(&["scenario", "show", "symmetric", "--json"], 104, &["is none", "guide"]);
+    fails(&["scenario", "show", "symmetric", "--json"], 104, &["is not a suite", "guide"]);
 }
 
 /// The second run replaced the first one without a word.

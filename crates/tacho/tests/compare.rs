@@ -225,7 +225,7 @@ fn stored_runs_with_a_known_difference() {
         (vec![fast.as_str(), &slow, "--max-regression", "40%"], 0),
         (vec![fast.as_str(), &slow, "--max-regression", "p99=20%", "--json"], 99),
     ] {
-        let output = tacho(&arguments, &dir);
+        let output = tacho(&[&arguments[..], &["--force"]].concat(), &dir);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
     }
     // A side of a comparison is its repeats, wherever they lie.
@@ -251,7 +251,7 @@ fn single_runs_are_compared_without_a_verdict() {
     assert!(reason.contains("fewer than 5 repeats"), "{reason}");
     assert!(table.contains("+100.0 %") && table.contains("needs at least 5"), "{table}");
     assert!(table.contains("The runs did not alternate"), "{table}");
-    let output = tacho(&[&one, &two, "--fail-if", "worse"], &dir);
+    let output = tacho(&[&one, &two, "--fail-if", "worse", "--force"], &dir);
     assert_eq!(output.status.code(), Some(111), "{}", text(&output.stdout));
 }
 

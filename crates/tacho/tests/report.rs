@@ -90,7 +90,15 @@ fn a_ladder_is_rendered_again_with_its_steps() {
     let folder = tempfile::tempdir().expect("a folder");
     let directory = folder.path().join("ladder");
     let path = directory.to_str().expect("UTF-8");
-    let arguments = ["ladder", "symmetric", "target_throughput=400,500", "--pause", "0s"];
+    let arguments = [
+        "ladder",
+        "symmetric",
+        "target_throughput=400,500",
+        "--pause",
+        "0s",
+        "--tolerate",
+        "steal=100%,others=100%,waiting=100%",
+    ];
     tacho(&[&arguments[..], &SMALL, &[path]].concat());
     let first = page(&directory);
     let steps = fs::read_dir(directory.join("steps")).expect("steps");

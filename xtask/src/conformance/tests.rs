@@ -93,7 +93,7 @@ fn page_counts_what_is_covered_and_what_is_not() {
     let source = "// 2\n// [MQTT-3.1.0-1] [MQTT-3.1.2-1]\n#[test]\nfn it() {}\n";
     let page = render(&rules, &cited_by_tests("crates/broker/tests/smoke.rs", source));
     for line in [
-        "| what brokers commonly get wrong | 2 | 1 | 0 | 0 | 0 | 1 |",
+        "| common broker defects | 2 | 1 | 0 | 0 | 0 | 1 |",
         "| MQTT 5.0 | 3 | 2 | 1 | 0 | 0 | 0 |",
         "| MQTT 3.1.1 | 1 | 0 | 0 | 1 | 0 | 0 |",
         "| 1 | first | not covered |",

@@ -148,7 +148,7 @@ impl Ladders {
             self.crossed.insert(key.clone(), true);
         }
         let end = match row.verdict.as_str() {
-            "ok" | "not_steady" | "generator_bound" => None,
+            "ok" | "not_steady" | "generator_bound" | "disturbed" => None,
             _ => Some("its ladder ended below"),
         };
         let end = end.or_else(|| (cpu >= CPU_FULL).then_some("its core was full below"));

@@ -97,7 +97,7 @@ impl Row {
 
     /// The machine, not the broker, made the row fail: a repeat may count.
     pub(super) fn is_disturbed(&self) -> bool {
-        matches!(self.verdict.as_str(), "generator_bound" | "not_steady")
+        matches!(self.verdict.as_str(), "generator_bound" | "disturbed" | "not_steady")
             && !self.fails(GENERATOR_BUSY)
             && self.cpu_percent().is_none_or(|cpu| cpu < CPU_FULL)
     }

@@ -321,7 +321,7 @@ fn seconds(step: &Step, rows: &[SeriesRow]) -> Vec<(f64, f64)> {
         WhoseCpu::BrokerProcess => row.broker_cpu_percent.map(|cpu| cpu * per_core),
     };
     rows.iter()
-        .filter(|row| row.phase == PhaseKind::Measure && row.length_s > 0.9)
+        .filter(|row| row.phase == PhaseKind::Measure && row.length_s > 0.9 && !row.disturbed)
         .filter_map(|row| Some((row.sent_per_s + row.received_per_s, cpu(row)?)))
         .collect()
 }

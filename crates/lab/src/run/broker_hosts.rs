@@ -96,7 +96,7 @@ mod tests {
     fn an_agent_that_is_bound_to_no_broker_describes_them_only_where_it_is_alone() {
         let targets = [target("", false)];
         let (first, second) = (report(None, Some("b1")), report(None, Some("b2")));
-        assert_eq!(described(&targets, &[first.clone()]), [Some("b1".to_owned())]);
+        assert_eq!(described(&targets, std::slice::from_ref(&first)), [Some("b1".to_owned())]);
         assert_eq!(described(&targets, &[first, second]), [None]);
     }
 

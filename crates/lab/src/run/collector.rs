@@ -252,7 +252,7 @@ impl Collector {
         self.last.broker = self.last.broker.take().or(broker);
         let mut row = series_row(interval, self.started_ns, &usage);
         self.hosts.complete_row(&mut row);
-        self.disturbances.second(interval, &row, usage.generator_waiting_percent);
+        row.disturbed = self.disturbances.second(interval, &row, usage.generator_waiting_percent);
         let (phase, phase_index) = (interval.phase, interval.phase_index);
         self.rows.push(PhaseRow { phase, phase_index, row: row.clone() });
         row

@@ -94,15 +94,15 @@ impl Disturbances {
     }
 
     /// Takes a second of the window, or of the drain after it; `waiting_percent` is the generator's
-    /// wait for its own cores, in percent of one.
+    /// wait for its own cores, in percent of one. Returns whether it is disturbed.
     pub(super) fn second(
         &mut self,
         interval: &IntervalSnapshot,
         row: &SeriesRow,
         waiting_percent: Option<f64>,
-    ) {
+    ) -> bool {
         if !matches!(interval.phase, PhaseKind::Measure | PhaseKind::Drain) {
-            return;
+            return false;
         }
         let is_caused =
             self.note_causes(row, waiting_percent, interval.phase == PhaseKind::Measure);
@@ -130,6 +130,7 @@ impl Disturbances {
                 window.calm.count(row);
             }
         }
+        !is_calm
     }
 
     /// Notes which limits a second exceeds; those of the drain are not counted.

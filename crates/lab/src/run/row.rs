@@ -37,6 +37,7 @@ pub(super) fn series_row(interval: &IntervalSnapshot, started_ns: u64, usage: &U
         host_busy_percent: usage.host_busy_percent,
         host_steal_percent: usage.host_steal_percent,
         others_on_broker_cores_percent: usage.others_on_broker_cores_percent,
+        disturbed: false,
         host_memory_percent: usage.host_memory_percent,
         connect_ok_per_s: rate(interval.connect.ok),
         connect_failed_per_s: rate(interval.connect.failed),

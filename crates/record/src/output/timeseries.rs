@@ -11,7 +11,7 @@ pub struct SeriesWriter<W> {
     out: W,
 }
 
-const COLUMNS: [&str; 45] = [
+const COLUMNS: [&str; 48] = [
     "start_s",
     "length_s",
     "phase",
@@ -57,6 +57,9 @@ const COLUMNS: [&str; 45] = [
     "rtt_max_us",
     "disconnects",
     "reconnects",
+    "host_busy_percent",
+    "others_on_broker_cores_percent",
+    "disturbed",
 ];
 
 impl<W: Write> SeriesWriter<W> {
@@ -123,6 +126,9 @@ impl<W: Write> SeriesWriter<W> {
             whole(row.rtt_max_us),
             row.disconnects.to_string(),
             row.reconnects.to_string(),
+            percent(row.host_busy_percent),
+            percent(row.others_on_broker_cores_percent),
+            u8::from(row.disturbed).to_string(),
         ];
         debug_assert_eq!(cells.len(), COLUMNS.len());
         writeln!(self.out, "{}", cells.join(","))

@@ -56,6 +56,7 @@ catalogue! {
     clients_failed: "failures of clients", "客户端失败";
     invalid_disturbed: "invalid: disturbed", "无效：受到干扰";
     others_on_broker_cores: "other programs on its cores", "其他程序占用其核";
+    one_minus_idle: "1 - idle", "1 - 空闲";
     cores_not_idle: "its cores, 1 - idle", "其所用核（1 - 空闲）";
     cores_interrupts: "interrupt work on its cores", "其所用核的中断处理";
     host_cpu_busy: "host CPU (1 - idle - steal)", "主机 CPU（1 - 空闲 - 被占用）";

@@ -135,7 +135,8 @@ fn watched() -> Verdict {
     let right = received
         && record["placement"]["one_machine"] == false
         && step["whose_cpu"] == "host"
-        && step["cpu_percent"] == step["host_cpu_percent"]
+        // Judged by what it used itself; 1 - idle, as published, beside it.
+        && step["cpu_percent"] == step["host_busy_percent"]
         && number(&step["host_cpu_percent"]) > 0.0
         // Found there by its port.
         && number(&step["broker_cpu_percent"]) > 0.0
