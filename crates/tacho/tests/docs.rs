@@ -75,7 +75,7 @@ fn the_help_of_run_groups_its_options() {
         let options = lines.map(str::trim_start).filter(|line| line.starts_with('-'));
         options.map(|line| line.split(' ').find(|word| word.starts_with("--"))).collect::<Vec<_>>()
     };
-    assert_eq!(section("Options"), [Some("--only"), Some("--help")]);
+    assert_eq!(section("Options"), [Some("--only"), Some("--repeat"), Some("--help")]);
     for (title, option) in [
         ("Broker", "--broker"),
         ("Transport", "--ca"),

@@ -128,7 +128,7 @@ impl<W: Write> SeriesWriter<W> {
             row.reconnects.to_string(),
             percent(row.host_busy_percent),
             percent(row.others_on_broker_cores_percent),
-            u8::from(row.disturbed).to_string(),
+            row.disturbed.to_string(),
         ];
         debug_assert_eq!(cells.len(), COLUMNS.len());
         writeln!(self.out, "{}", cells.join(","))
