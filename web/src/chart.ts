@@ -299,6 +299,7 @@ export class Chart {
     u.ctx.save();
     u.ctx.font = scaled(FONT);
     u.ctx.textBaseline = "bottom";
+    const taken: [number, number][] = [];
     for (const [from, to, name] of this.data.bands) {
       const [x0, x1] = [place(from), place(to)];
       if (x1 <= x0) continue;
@@ -307,6 +308,10 @@ export class Chart {
       u.ctx.fillStyle = this.colour("ink-3");
       const length = u.ctx.measureText(name).width;
       if (length < x1 - x0) {
+        const [left, right] = [(x0 + x1 - length) / 2, (x0 + x1 + length) / 2];
+        // A name that would touch that of another band is omitted.
+        if (taken.some(([start, end]) => left <= end && right >= start)) continue;
+        taken.push([left, right]);
         u.ctx.textAlign = "center";
         u.ctx.fillText(name, (x0 + x1) / 2, top - 4 * px);
         continue;

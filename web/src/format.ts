@@ -69,6 +69,8 @@ function trimmed(value: number): string {
 export function tick(value: number, step: number, unit: Unit): string {
   switch (unit) {
     case "latency":
+      // A unit would be another one than that of the other ticks.
+      if (value === 0) return "0";
       if (value < 1e3) return `${trimmed(value)} µs`;
       return value < 1e6 ? `${trimmed(value / 1e3)} ms` : `${trimmed(value / 1e6)} s`;
     case "bytes":

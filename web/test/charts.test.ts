@@ -47,6 +47,7 @@ test("ticks are round", () => {
   assert.deepEqual(logTicks(1, 1e6, 3), [1, 10, 100, 1e3, 1e4, 1e5, 1e6]);
   assert.equal(tick(2048, 1024, "bytes"), "2 KiB");
   assert.equal(tick(1500, 500, "latency"), "1.5 ms");
+  assert.equal(tick(0, 500, "latency"), "0");
   assert.equal(tick(0.4, 0.2, "number"), "0.4");
   assert.deepEqual(fromZero(10_000, "number", 6), [0, 12_000]);
   assert.deepEqual(fromZero(0, "number", 5), [0, 1]);

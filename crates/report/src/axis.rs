@@ -186,6 +186,8 @@ pub fn label(value: f64, step: f64, unit: Unit) -> String {
 /// Ticks are round values: no decimals that say nothing.
 fn round_latency(us: f64) -> String {
     match us {
+        // A unit would be another one than that of the other ticks.
+        0.0 => "0".to_owned(),
         us if us < 1e3 => format!("{} µs", trimmed(us)),
         us if us < 1e6 => format!("{} ms", trimmed(us / 1e3)),
         us => format!("{} s", trimmed(us / 1e6)),
@@ -242,7 +244,7 @@ mod tests {
         assert_eq!(labels(&Scale::log(0.0, 0.0), Unit::Latency)[0], "1 µs");
         assert_eq!(labels(&Scale::log(f64::INFINITY, 0.0), Unit::Latency)[0], "1 µs");
         let linear = labels(&Scale::from_zero(1500.0, Unit::Latency), Unit::Latency);
-        assert_eq!(linear[1..3], ["500 µs", "1 ms"]);
+        assert_eq!(linear[..3], ["0", "500 µs", "1 ms"]);
     }
 
     #[test]

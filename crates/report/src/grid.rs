@@ -77,7 +77,8 @@ impl Cell {
             (false, true) => " class=\"prose\"",
             (false, false) => "",
         };
-        let text = escape(&self.text);
+        // Names of scenarios are long words: they break after an underscore.
+        let text = escape(&self.text).replace('_', "_<wbr>");
         let _ = match self.link.is_empty() {
             true => write!(out, "<{element}{class}>{text}</{element}>"),
             false => write!(
@@ -147,5 +148,19 @@ impl Grid {
             out.push_str("</tr>");
         }
         out.push_str("</tbody></table></div>\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_may_break_after_an_underscore() {
+        let mut grid = Grid::new(&["scenario"]);
+        grid.row(false, vec![Cell::link("false_share_5k", "a_b.html")]);
+        let mut html = String::new();
+        grid.render(&mut html);
+        assert!(html.contains("<a href=\"a_b.html\">false_<wbr>share_<wbr>5k</a>"), "{html}");
     }
 }

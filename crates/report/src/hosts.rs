@@ -33,7 +33,9 @@ pub(super) fn panels(lang: Lang, hosts: &[ResourceRow], rows: &[SeriesRow]) -> V
             let own: Vec<_> = hosts.iter().filter(|row| identity(&row.host) == source).collect();
             let (host, via, target) = source;
             let of = target.map_or_else(String::new, |name| lang.host_of_broker(name));
-            let via = if via.is_empty() { String::new() } else { lang.told_by(via) };
+            // This machine's own samples need no source.
+            let is_told = !via.is_empty() && via != "local";
+            let via = if is_told { lang.told_by(via) } else { String::new() };
             HostPanels { title: lang.host(host, of, via), charts: charts(lang, &own, rows) }
         })
         .collect()

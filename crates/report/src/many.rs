@@ -188,6 +188,7 @@ fn step_tables(page: &mut Page, record: &RunRecord) {
         bifromq.render(&mut page.out);
         if bifromq.has_published() {
             page.note(&lang.published(&published::BIFROMQ));
+            page.note(lang.scaled_rows());
         }
     }
     if !guide.is_empty() {

@@ -98,6 +98,9 @@ fn published_guide(lang: Lang, grid: &mut Grid, series: &Series) {
     }
 }
 
+/// Deviation from a published load beyond which a row was scaled.
+const SCALED: f64 = 0.02;
+
 /// The table of the BifroMQ report: a row per step, with connections and rates apart.
 pub(super) fn bifromq(lang: Lang, steps: &[(&Series, &Step)]) -> Grid {
     let mut grid = Grid::new(&[
@@ -153,23 +156,41 @@ pub(super) fn bifromq(lang: Lang, steps: &[(&Series, &Step)]) -> Grid {
 fn published_bifromq(lang: Lang, grid: &mut Grid, series: &Series, step: &Step) {
     let name = series.published.as_deref().unwrap_or(&step.scenario);
     let Some(row) = published::bifromq_row(name) else { return };
-    let connections = u64::from(row.publishers) + u64::from(row.subscribers);
+    let factor = step.offered_in_per_s / (f64::from(row.publishers) * row.per_publisher_per_s);
+    let clients = number(step, "publishers").filter(|count| *count > 0.0);
+    let clients = clients.map_or(factor, |count| count / f64::from(row.publishers));
+    // A row that was run smaller or larger: rates grow with the load, latency and CPU do not.
+    let differs = |factor: f64| (factor - 1.0).abs() > SCALED;
+    let is_scaled = factor > 0.0 && (differs(factor) || differs(clients));
+    let (name, factor) = match is_scaled {
+        true => (format!("{} × {}", published::BIFROMQ.name, short(factor)), factor),
+        false => (published::BIFROMQ.name.to_owned(), 1.0),
+    };
+    let clients = if is_scaled { clients } else { 1.0 };
+    let count = |count: u32| Cell::text(whole(f64::from(count) * clients));
+    let unscaled = |text: String| Cell::or_dash((!is_scaled).then_some(text));
     grid.published(vec![
-        Cell::text(published::BIFROMQ.name.to_owned()),
+        Cell::text(name),
         Cell::text(row.qos.to_string()),
-        Cell::text(rate(row.per_publisher_per_s)),
+        Cell::text(rate(row.per_publisher_per_s * factor / clients)),
         Cell::text(format!("{} B", row.payload_bytes)),
-        Cell::text(thousands(row.publishers.into())),
-        Cell::text(thousands(row.subscribers.into())),
-        Cell::text(thousands(connections)),
-        Cell::text(rate(row.in_per_s)),
-        Cell::text(rate(row.out_per_s)),
-        Cell::text(latency(row.mean_ms * 1e3)),
-        Cell::text(latency(row.p99_ms * 1e3)),
+        count(row.publishers),
+        count(row.subscribers),
+        count(row.publishers + row.subscribers),
+        Cell::text(rate(row.in_per_s * factor)),
+        Cell::text(rate(row.out_per_s * factor)),
+        unscaled(latency(row.mean_ms * 1e3)),
+        unscaled(latency(row.p99_ms * 1e3)),
         Cell::or_dash(None),
-        Cell::text(percent(row.cpu_percent)),
+        unscaled(percent(row.cpu_percent)),
         Cell::text(lang.published_word().to_owned()),
     ]);
+}
+
+/// A factor with three digits at most.
+fn short(factor: f64) -> String {
+    let text = format!("{factor:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The report of a step's own run, relative to the page; empty without one.
@@ -202,6 +223,36 @@ fn number(step: &Step, name: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A row of the BifroMQ report with its published one, as text without tags.
+    fn row(publishers: i64, offered_in_per_s: f64) -> String {
+        let name = "1k_1k_qos1_p1024_50mps";
+        let count = VarValue::Integer(publishers);
+        let vars = [("publishers", count.clone()), ("subscribers", count)];
+        let step = Step {
+            offered_in_per_s,
+            vars: vars.map(|(name, value)| (name.to_owned(), value)).into(),
+            ..Step::default()
+        };
+        let series = Series { published: Some(name.to_owned()), ..Series::default() };
+        let mut html = String::new();
+        bifromq(Lang::En, &[(&series, &step)]).render(&mut html);
+        html.split("class=\"published\"").nth(1).expect("a published row").to_owned()
+    }
+
+    #[test]
+    fn a_scaled_row_is_compared_with_what_scales() {
+        let published = published::bifromq_row("1k_1k_qos1_p1024_50mps").expect("a row");
+        let (mean, cpu) = (latency(published.mean_ms * 1e3), percent(published.cpu_percent));
+        let whole = row(1000, 50_000.0);
+        assert!(whole.contains(&mean) && whole.contains(&cpu), "{whole}");
+        let tenth = row(100, 5000.0);
+        for shown in ["BifroMQ report × 0.1<", ">50.0<", ">100<", ">200<"] {
+            assert!(tenth.contains(shown), "{shown}: {tenth}");
+        }
+        assert!(tenth.contains(&format!(">{}<", rate(published.in_per_s / 10.0))), "{tenth}");
+        assert!(!tenth.contains(&mean) && !tenth.contains(&cpu), "{tenth}");
+    }
 
     #[test]
     fn links_stay_below_the_page() {

@@ -101,6 +101,7 @@ impl Drawing<'_> {
     }
 
     fn bands(&mut self) {
+        let mut taken: Vec<(f64, f64)> = Vec::new();
         for band in &self.chart.bands {
             let (from, to) = (self.x(band.from), self.x(band.to));
             let (width, height) = ((to - from).max(0.0), self.height - TOP - BOTTOM);
@@ -109,8 +110,12 @@ impl Drawing<'_> {
                 "<rect class=\"band\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{width:.1}\" \
                  height=\"{height:.1}\"/>"
             );
-            if width > width_of(&band.name) {
-                let (x, y, name) = ((from + to) / 2.0, TOP - 7.0, escape(&band.name));
+            let half = width_of(&band.name) / 2.0;
+            let (x, y, name) = ((from + to) / 2.0, TOP - 7.0, escape(&band.name));
+            // A name that would touch that of another band is left out.
+            let is_free = taken.iter().all(|(left, right)| x + half < *left || x - half > *right);
+            if width > 2.0 * half && is_free {
+                taken.push((x - half, x + half));
                 let _ = write!(
                     self.out,
                     "<text class=\"band-name\" x=\"{x:.1}\" y=\"{y}\">{name}</text>"
@@ -328,6 +333,15 @@ mod tests {
         assert_eq!((path.matches('M').count(), path.matches('L').count()), (2, 1));
         assert!(svg.contains("A &lt; B") && svg.contains("measured"));
         assert!(svg.contains("in: 2.0 s, 2.0/s"));
+    }
+
+    #[test]
+    fn names_of_bands_do_not_touch() {
+        let mut chart = chart(vec![(0.0, Some(1.0)), (3.0, Some(2.0))]);
+        chart.bands.push(Band { name: "kill".to_owned(), from: 1.2, to: 2.8 });
+        let svg = svg(&chart, false);
+        assert!(svg.contains(">measured</text>") && !svg.contains(">kill</text>"), "{svg}");
+        assert_eq!(svg.matches("class=\"band\"").count(), 2);
     }
 
     #[test]

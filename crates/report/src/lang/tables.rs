@@ -71,6 +71,7 @@ catalogue! {
     memory: "memory", "内存";
     verdict: "verdict", "结论";
     published_word: "published", "已公布";
+    scaled_rows: "A factor behind the report's name: the row was run scaled, and the published clients and rates are scaled alike. Latency and CPU do not scale and are left out.", "报告名称后的系数：该行按比例缩放运行，已公布的客户端数与速率按相同比例换算。延迟与 CPU 不随比例变化，因此不列出。";
     scenario_column: "scenario", "场景";
     msg_s_per_connection: "msg/s per connection", "每连接消息/秒";
     publishers: "publishers", "发布者";

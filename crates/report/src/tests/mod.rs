@@ -71,7 +71,7 @@ fn a_single_run_shows_everything_that_it_has() {
         "Virtual users",
         "Bytes of all clients",
         "Round trip to the broker",
-        "Host broker-1, broker node1 (by local)",
+        "Host broker-1, broker node1</h2>",
         "CPU of brokers and generator",
         "Broker node1",
         "Broker node2",
