@@ -6,6 +6,7 @@ import uPlot from "uplot";
 import type { ChartData, LineData, PageData, Value } from "./data";
 import { aligned, stacked } from "./data";
 import { show, tick } from "./format";
+import { drawn } from "./paths";
 import { apart, decades, fromZero, linearTicks, logTicks, nineTicks } from "./scale";
 
 // Cursors of charts over time are synchronised.
@@ -225,6 +226,7 @@ export class Chart {
       show: this.shown[index] ?? true,
       stroke: colour,
       width: 2,
+      paths: drawn(this.data.stacked),
       // A value between two gaps has no line, so it gets a point.
       points: { show: true, size: 5, fill: colour, filter: (u, index) => isolated(u.data[index]!) },
     };
@@ -235,8 +237,6 @@ export class Chart {
       series.fill = colour;
       return series;
     }
-    // Steps have places of their own: their line continues across the places of other lines.
-    if (line.marker !== "") series.spanGaps = true;
     if (classes.includes("under")) {
       series.width = 7;
       series.stroke = () => `${colour()}66`;

@@ -75,6 +75,7 @@ export function tick(value: number, step: number, unit: Unit): string {
       return value < 1e6 ? `${trimmed(value / 1e3)} ms` : `${trimmed(value / 1e6)} s`;
     case "bytes":
     case "bytes_per_s": {
+      if (value === 0) return "0";
       const [scaled, name] = inBytes(value);
       return `${trimmed(scaled)} ${name}`;
     }

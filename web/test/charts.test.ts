@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { ChartData, LineData } from "../src/data";
 import { aligned, stacked } from "../src/data";
 import { bytes, latency, quantile, show, thousands, tick } from "../src/format";
+import { pieces } from "../src/paths";
 import { apart, decades, fromZero, linearTicks, logTicks, nineTicks } from "../src/scale";
 
 const line = (places: number, values: (number | null)[]): LineData => ({
@@ -53,6 +54,13 @@ test("ticks are round", () => {
   assert.deepEqual(fromZero(0, "number", 5), [0, 1]);
   assert.deepEqual(decades(300, 20_000), [100, 100_000]);
   assert.deepEqual(decades(0, 0), [1, 10]);
+});
+
+test("a gap ends a piece of a line, a place of another line does not", () => {
+  const values = [1, null, 2, undefined, 3, null, null, 4];
+  assert.deepEqual(pieces(values, 0, 7), [[0], [2, 4], [7]]);
+  assert.deepEqual(pieces(values, 2, 3), [[2]]);
+  assert.deepEqual(pieces([null, undefined], 0, 1), []);
 });
 
 test("lines of different places are put over all of them", () => {

@@ -1,6 +1,6 @@
 //! The independent programs that the tests talk to.
 //!
-//! Debian's mosquitto, its command line clients, collectd, promtool and Chromium come from the
+//! Debian's mosquitto, its command line clients, collectd, Prometheus and Chromium come from the
 //! system's packages; paho-mqtt, mqtt.js and playwright-core are installed into `peers` in the
 //! target folder, never into the system.
 
@@ -23,12 +23,13 @@ const NPM_PACKAGES: [&str; 2] = ["mqtt@5.16.0", "playwright-core@1.57.0"];
 #[cfg(target_os = "linux")]
 const RUMQTTD: &str = "rumqttd@0.20.0";
 
-const DEBIAN_PROGRAMS: [(&str, &str); 7] = [
+const DEBIAN_PROGRAMS: [(&str, &str); 8] = [
     ("mosquitto", "mosquitto"),
     ("mosquitto_pub", "mosquitto-clients"),
     ("mosquitto_sub", "mosquitto-clients"),
     ("collectd", "collectd-core"),
     ("prometheus-node-exporter", "prometheus-node-exporter"),
+    ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
     ("chromium", "chromium"),
 ];

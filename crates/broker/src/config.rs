@@ -6,6 +6,7 @@ mod durability;
 mod limits;
 mod listener;
 mod overload;
+mod queue;
 mod strategy;
 
 use std::net::SocketAddr;
@@ -24,6 +25,8 @@ pub use durability::{Durability, Level};
 pub use limits::Limits;
 pub use listener::{Listener, RawListener, RawTls, Transport, parse_address};
 pub use overload::Overload;
+pub use queue::QueuePolicy;
+pub(crate) use queue::{QueueLimits, QueuePolicies};
 pub use strategy::SharedStrategy;
 
 /// Why a configuration cannot be used. The text names the problem, its place and the remedy.
@@ -116,6 +119,12 @@ pub enum ConfigError {
     /// `data_dir` is empty.
     #[error("`data_dir` is empty: name a directory, or omit it to keep sessions in memory")]
     NoDataDirectory,
+    /// A policy for the queues of shared subscriptions that only sessions can have.
+    #[error(
+        "`limits.shared_queue_full` is \"end_session\", but must be \"refuse\", \"drop_newest\" or \
+         \"drop_oldest\""
+    )]
+    SharedQueuePolicy,
     /// A durability level without a data directory.
     #[error(
         "the listener {0} has a durability level of its own, but there is no data directory: set \
@@ -324,8 +333,9 @@ impl RawConfig {
 impl Config {
     /// The effective configuration in the format of the configuration file.
     pub fn describe(&self) -> String {
-        let plain =
-            |listener: &&Listener| listener.transport == Transport::Tcp && !listener.has_levels();
+        let plain = |listener: &&Listener| {
+            listener.transport == Transport::Tcp && !listener.has_own_rules()
+        };
         let listen: Vec<String> =
             self.listeners.iter().filter(plain).map(|l| format!("\"{}\"", l.address)).collect();
         let others: String =
@@ -334,7 +344,7 @@ impl Config {
             let remote = !address.ip().is_loopback();
             format!("metrics = \"{address}\"\nmetrics_allow_remote = {remote}\n")
         });
-        // Invariant: numbers only, which TOML can always express.
+        // Invariant: numbers and words only, which TOML can always express.
         let limits = toml::to_string(&self.limits).unwrap_or_default();
         let overload = toml::to_string(&self.overload).unwrap_or_default();
         let durability = toml::to_string(&self.durability).unwrap_or_default();
@@ -372,6 +382,15 @@ impl Config {
             clean: listener.clean_level.unwrap_or(self.durability.clean_level),
         };
         self.listeners.iter().map(levels).collect()
+    }
+
+    /// The policies for full queues, by listener.
+    pub(crate) fn queue_policies(&self) -> Vec<QueuePolicies> {
+        let policies = |listener: &Listener| QueuePolicies {
+            persistent: listener.persistent_queue_full.unwrap_or(self.limits.persistent_queue_full),
+            clean: listener.clean_queue_full.unwrap_or(self.limits.clean_queue_full),
+        };
+        self.listeners.iter().map(policies).collect()
     }
 
     /// Reads the certificates of all listeners. The order is that of the listeners.

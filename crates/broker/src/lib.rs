@@ -18,6 +18,7 @@ mod memory;
 mod message;
 mod permits;
 mod query;
+mod room;
 mod server;
 mod shard;
 #[cfg(feature = "sim")]
@@ -31,8 +32,8 @@ pub use authentication::{
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
     BridgeConfig, Config, ConfigError, Durability, EgressRule, IngressRule, Level, Limits,
-    Listener, Mapping, Overload, Password, RawBridge, RawBridgeTls, RawConfig, RawListener,
-    RawRule, RawTls, Remote, SHARDS_MAX, Secret, SharedStrategy, SourceText, Template,
+    Listener, Mapping, Overload, Password, QueuePolicy, RawBridge, RawBridgeTls, RawConfig,
+    RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret, SharedStrategy, SourceText, Template,
     TemplateError, Transport, Values, parse_address,
 };
 pub use durable::JournalError;

@@ -52,6 +52,8 @@ pub(crate) enum Mail {
     /// A message to this topic was queued in the sender's shard although the memory budget for
     /// queues is used up.
     Clogged(Arc<str>),
+    /// There is room in queues again: publishers that are held back may go on.
+    RoomMade,
     /// Messages requested from the journal.
     Loaded(Box<Loaded>),
     /// All shards have restored their sessions: session timers may run.

@@ -128,16 +128,33 @@ impl Ledger {
         Self { places_told: 0, retained_told: 0, untold: 0, buffers_told: 0, chunk }
     }
 
-    /// Adds what has changed to the totals.
+    /// Adds what has changed to the totals. True if the budget of queued messages was used up and
+    /// has room now.
     #[inline]
-    pub(crate) fn settle(&mut self, memory: &Memory, held: HeldBytes, buffers_bytes: usize) {
+    pub(crate) fn settle(
+        &mut self,
+        memory: &Memory,
+        held: HeldBytes,
+        buffers_bytes: usize,
+    ) -> bool {
         let (places, retained) = (held.places.cast_signed(), held.retained.cast_signed());
         self.untold += UNSETTLED.replace(0) + places - self.places_told;
         self.untold -= retained - self.retained_told;
         (self.places_told, self.retained_told) = (places, retained);
+        let mut makes_room = false;
         if self.untold.abs() >= self.chunk {
-            memory.queues.fetch_add(std::mem::take(&mut self.untold), Ordering::Relaxed);
+            let told = std::mem::take(&mut self.untold);
+            let before = memory.queues.fetch_add(told, Ordering::SeqCst);
+            let is_full = |queues: i64| queues.max(0).unsigned_abs() >= memory.queues_max;
+            makes_room = is_full(before) && !is_full(before + told);
         }
+        self.settle_buffers(memory, buffers_bytes);
+        makes_room
+    }
+
+    /// Adds what has changed of the buffers.
+    #[inline]
+    pub(crate) fn settle_buffers(&mut self, memory: &Memory, buffers_bytes: usize) {
         let buffers = buffers_bytes as i64;
         if (buffers - self.buffers_told).abs() >= self.chunk {
             memory.buffers.fetch_add(buffers - self.buffers_told, Ordering::Relaxed);
@@ -187,7 +204,7 @@ mod tests {
         let mut ledger = Ledger::new(&memory);
         UNSETTLED.set(0);
         let charge = Charge::new(100);
-        ledger.settle(&memory, HeldBytes::default(), 0);
+        assert!(!ledger.settle(&memory, HeldBytes::default(), 0));
         assert_eq!(memory.queues(), 100);
         // It is dropped on the thread of another shard.
         std::thread::scope(|scope| {
@@ -198,6 +215,19 @@ mod tests {
             });
         });
         assert_eq!(memory.queues(), 0);
+    }
+
+    #[test]
+    fn the_settlement_that_brings_the_total_below_the_budget_makes_room() {
+        let memory = memory();
+        let mut ledger = Ledger::new(&memory);
+        UNSETTLED.set(0);
+        let mut settle = |places| {
+            let held = HeldBytes { places, retained: 0 };
+            ledger.settle(&memory, held, 0)
+        };
+        let rooms = [2_000, 3_000, 2_048, 2_000, 100, 2_100, 0].map(&mut settle);
+        assert_eq!(rooms, [false, false, false, true, false, false, true]);
     }
 
     #[test]

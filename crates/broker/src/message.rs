@@ -1,4 +1,5 @@
-//! A published message as all shards share it: immutable, reference-counted, one allocation.
+//! A published message as all shards share it: immutable, reference-counted, one allocation. A
+//! large one that was put together from pieces keeps its packet as a second one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -104,6 +105,8 @@ pub(crate) struct Header {
     pub(crate) source: Source,
     /// Message identifier in the journal; 0 while it is not stored.
     stored: AtomicU64,
+    /// The payload of a large message; the slice behind this header is empty then.
+    large: Option<LargePayload>,
     /// Accounts for the memory of the message.
     _charge: Charge,
 }
@@ -111,6 +114,35 @@ pub(crate) struct Header {
 /// A shared, immutable message. Cloning costs one atomic increment.
 #[derive(Clone, Debug)]
 pub(crate) struct Message(ThinArc<Header, u8>);
+
+/// A large payload, in the allocation in which its packet was put together.
+#[derive(Clone, Debug)]
+struct LargePayload {
+    packet: Arc<Vec<u8>>,
+    /// Where the payload begins; it ends with the packet or before.
+    start: u32,
+    len: u32,
+}
+
+impl LargePayload {
+    /// The part of `input` that is `payload`. `None` if it is none, or so much of `input` is not
+    /// payload that a copy takes less memory.
+    fn within(input: &Arc<Vec<u8>>, payload: &[u8]) -> Option<Self> {
+        if payload.len() < input.capacity() - input.capacity() / 8 {
+            return None;
+        }
+        let start = payload.as_ptr().addr().checked_sub(input.as_ptr().addr())?;
+        let same = input.get(start..start + payload.len())?;
+        let (start, len) = (u32::try_from(start).ok()?, u32::try_from(payload.len()).ok()?);
+        let packet = Arc::clone(input);
+        std::ptr::eq(same, payload).then_some(Self { packet, start, len })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // Invariant: both were taken from a slice of it.
+        &self.packet[self.start as usize..][..self.len as usize]
+    }
+}
 
 /// What the receiving shard knows of a message beside its packet.
 #[derive(Clone, Copy, Debug)]
@@ -132,15 +164,26 @@ pub(crate) struct Restored {
 impl Message {
     /// Copies a PUBLISH from the read buffer: one allocation unless it has properties.
     pub(crate) fn from_publish(topic: Arc<str>, publish: &Publish<'_>, intake: Intake) -> Self {
+        Self::from_input(topic, publish, intake, None)
+    }
+
+    /// The same. A large payload within `input` is not copied: the message keeps a handle of that.
+    pub(crate) fn from_input(
+        topic: Arc<str>,
+        publish: &Publish<'_>,
+        intake: Intake,
+        input: Option<&Arc<Vec<u8>>>,
+    ) -> Self {
         let expires_at_ns = expiry(intake.now_ns, publish.properties.message_expiry_s);
-        Self::new(topic, publish, intake, expires_at_ns, None)
+        let large = input.and_then(|input| LargePayload::within(input, publish.payload));
+        Self::new(topic, publish, intake, expires_at_ns, (None, large))
     }
 
     /// A message from the journal. It counts as routed before any later subscription.
     pub(crate) fn restored(topic: Arc<str>, publish: &Publish<'_>, restored: Restored) -> Self {
         let Restored { id, source, expires_at_ns } = restored;
         let intake = Intake { now_ns: 0, routed_version: 0, source, retained_version: 0 };
-        Self::new(topic, publish, intake, expires_at_ns, Some(id))
+        Self::new(topic, publish, intake, expires_at_ns, (Some(id), None))
     }
 
     fn new(
@@ -148,11 +191,16 @@ impl Message {
         publish: &Publish<'_>,
         intake: Intake,
         expires_at_ns: u64,
-        stored: Option<MessageId>,
+        (stored, large): (Option<MessageId>, Option<LargePayload>),
     ) -> Self {
         let p = &publish.properties;
         let properties = Properties::from_publish(p);
-        let bytes = size_bytes(&topic, properties.as_deref(), publish.payload);
+        let mut bytes = size_bytes(&topic, properties.as_deref(), publish.payload);
+        let mut copied = publish.payload;
+        if let Some(large) = &large {
+            bytes += large.packet.capacity() - copied.len();
+            copied = &[];
+        }
         let header = Header {
             topic,
             properties,
@@ -164,9 +212,10 @@ impl Message {
             routed_version: intake.routed_version,
             source: intake.source,
             stored: AtomicU64::new(stored.map_or(0, MessageId::get)),
+            large,
             _charge: Charge::new(bytes + MESSAGE_BYTES),
         };
-        Self(ThinArc::from_header_and_slice(header, publish.payload))
+        Self(ThinArc::from_header_and_slice(header, copied))
     }
 
     /// A copy of the message that is not in the journal yet: for a caller that cannot be sure that
@@ -182,7 +231,8 @@ impl Message {
             source: header.source,
             retained_version: header.retained_version,
         };
-        Self::new(Arc::clone(&header.topic), &publish, intake, header.expires_at_ns, None)
+        let kept = (None, header.large.clone());
+        Self::new(Arc::clone(&header.topic), &publish, intake, header.expires_at_ns, kept)
     }
 
     /// The message identifier in the journal, if the message has been appended to it.
@@ -250,7 +300,10 @@ impl Message {
     }
 
     pub(crate) fn payload(&self) -> &[u8] {
-        &self.0.slice
+        match &self.header().large {
+            Some(large) => large.bytes(),
+            None => &self.0.slice,
+        }
     }
 
     /// Size of the message for queue limits: topic, properties and payload.

@@ -27,7 +27,7 @@ pub(crate) struct ClientScan {
 pub(crate) enum ScanOrder {
     /// All sessions, by slot.
     Slot,
-    /// The slowest connected ones among the slots scanned.
+    /// The slowest among the slots scanned: those whose queue is full, then connected ones.
     Slowest,
 }
 
@@ -53,6 +53,8 @@ pub(crate) struct ClientRow {
     /// Messages queued behind the in-flight window.
     pub(crate) queue_len: usize,
     pub(crate) queue_bytes: u64,
+    /// Its queue is full, and publishers are refused or held back for that.
+    pub(crate) queue_full: bool,
     /// QoS 1 and 2 messages sent and not acknowledged.
     pub(crate) inflight: usize,
     /// Bytes of output that its connection has not taken.
@@ -64,7 +66,7 @@ pub(crate) struct ClientRow {
 }
 
 impl ClientRow {
-    /// Bytes that wait for the client: the order of the slowest clients.
+    /// Bytes that wait for the client: the order of the slowest clients, behind full ones.
     pub(crate) fn waiting_bytes(&self) -> u64 {
         self.queue_bytes + self.output_bytes as u64
     }

@@ -288,6 +288,7 @@ impl Broker {
             .routes
             .groups()
             .iter()
+            .filter(|group| group.members() > 0)
             .map(|group| SharedSubscription::from_group(group))
             .collect()
     }
@@ -429,6 +430,7 @@ fn loop_config(
 pub(crate) fn loop_limits(config: &Config) -> LoopConfig {
     let limits = &config.limits;
     LoopConfig {
+        turn_ns_max: u64::from(limits.turn_us_max) * 1_000,
         mailbox_high_len: limits.mailbox_len_max,
         newcomers_budget_ns: u64::from(config.overload.newcomers_us) * 1_000,
         output_high_bytes: limits.output_bytes_max,

@@ -232,6 +232,11 @@ impl Cluster {
         held
     }
 
+    /// Groups of shared subscriptions that are referenced anywhere, also by remembered routes.
+    pub fn groups_len(&self) -> usize {
+        self.shared.routes.groups_len()
+    }
+
     /// The totals of the broker over all shards.
     pub fn totals(&self) -> Totals {
         let shards = 0..self.stats.len();

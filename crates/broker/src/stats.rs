@@ -30,12 +30,28 @@ macro_rules! counters {
             pub payload_in_bytes: Histogram<4>,
             /// Duration of event loop turns in nanoseconds: from 4 us to 1 s.
             pub turn_ns: Histogram<12>,
+            /// Since when the event loop has lagged more than a second, by the loops' clock; 0: it
+            /// does not.
+            lagging_since_ns: Counter,
         }
 
         impl ShardStats {
             /// Name and help text of each plain counter, in declaration order.
             pub const PLAIN: &'static [(&'static str, &'static str)] =
                 &[$((stringify!($name), concat!($($help),*)),)*];
+
+            /// Notes since when the event loop has lagged too much, if it does.
+            pub(crate) fn note_lagging(&self, since_ns: Option<u64>) {
+                self.lagging_since_ns.set(since_ns.unwrap_or(0));
+            }
+
+            /// For how long the event loop has lagged more than a second at this time.
+            pub(crate) fn lagging_ns(&self, now_ns: u64) -> u64 {
+                match self.lagging_since_ns.value() {
+                    0 => 0,
+                    since_ns => now_ns.saturating_sub(since_ns),
+                }
+            }
 
             /// The plain counters by name, in declaration order, then the sums of those with
             /// labels.
@@ -68,6 +84,9 @@ counters! {
     shared_subscriptions,
     /// Bytes of the topic filters of all subscriptions.
     subscriptions_bytes,
+    /// Subscriptions of ended sessions that are still to be removed from the indexes: no message
+    /// goes to them.
+    subscriptions_ended,
     /// Messages that sessions hold: queued or in flight.
     waiting,
     /// Bytes of all queued messages of the whole broker and of their queue entries; reported by
@@ -111,6 +130,16 @@ counters! {
     /// QoS 1 and 2 messages refused or held back: they would be queued, and the memory budget for
     /// queues is used up.
     refused_publishes_total,
+    /// Sessions whose queue is full and whose publishers are refused or held back for that.
+    sessions_full,
+    /// Shared subscriptions whose queue is full and whose publishers are refused or held back for
+    /// that.
+    shared_full,
+    /// QoS 1 and 2 messages refused or held back: the queue of a session or a shared subscription
+    /// that they would wait in is full.
+    refused_queue_full_total,
+    /// Sessions ended because their queue was full.
+    ended_queue_full_total,
     /// Publishers (3.x) disconnected after being held back for too long.
     ended_publishers_total,
     /// Connections with unsent output closed because the buffers of all connections reached their
@@ -214,6 +243,14 @@ counters! {
     route_cache_evictions_total,
     /// Turns of the event loop.
     turns_total,
+    /// Turns of the event loop that took longer than a millisecond.
+    slow_turns_total,
+    /// The longest turn of the event loop so far.
+    turn_ns_max,
+    /// The most CPU time of a turn so far: without time that other programs or the hypervisor took.
+    turn_cpu_ns_max,
+    /// The most units of work in a turn so far. A unit is a delivery, a packet or the like.
+    turn_units_max,
     /// Turns of the event loop that waited for events.
     sleeps_total,
     /// Time that the event loop spent working.

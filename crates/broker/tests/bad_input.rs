@@ -269,7 +269,9 @@ fn deaf(broker: &TestBroker) -> Client {
 fn clients_that_never_read_their_answers_are_bounded() {
     let _alone = alone();
     let broker = TestBroker::configured(
-        "shards = 1\n[limits]\noutput_bytes_max = 20000\npacket_size_max = 20000",
+        // One read is handled in one turn, before its answers are sent.
+        "shards = 1\n[limits]\noutput_bytes_max = 20000\npacket_size_max = 20000\n\
+         turn_us_max = 1000000",
     );
     // PINGREQ: one answer, once there is room for it.
     let mut pinging = deaf(&broker);
@@ -283,7 +285,7 @@ fn clients_that_never_read_their_answers_are_bounded() {
     }
     assert!(answers < 30_000, "{answers} answers");
     // SUBSCRIBE: ended, sooner or later. PUBLISH: no more than may be unacknowledged.
-    let filters = "<+a> 00 ".repeat(1_000);
+    let filters = "<a> 00 ".repeat(1_000);
     let subscribe = tacho_testkit::packet(&format!("82 | 0001 [] {filters}"));
     let publish = tacho_testkit::packet("32 | <t> 0001 []").repeat(100);
     for (packets, reason) in [(subscribe, 0x97), (publish, 0x93)] {
@@ -299,7 +301,8 @@ fn clients_that_never_read_their_answers_are_bounded() {
             last = Some(frame);
         }
         let goodbye = last.filter(|frame| frame[0] == 0xe0);
-        assert!(goodbye.is_none_or(|frame| frame[2] == reason));
+        let is_right = goodbye.as_ref().is_none_or(|frame| frame[2] == reason);
+        assert!(is_right, "{goodbye:?}, not {reason:#x}");
     }
     broker.connected("good", Version::V5).ping();
 }

@@ -36,6 +36,15 @@ impl Frame<'_> {
     }
 }
 
+/// The length of the packet at the start of `buf`, fixed header included, as it is announced;
+/// `None` means that more bytes are needed to know it, or that they are no packet.
+#[must_use]
+pub fn announced_len(buf: &[u8]) -> Option<usize> {
+    let (_, rest) = buf.split_first()?;
+    let (remaining_len, varint_len) = varint::read(rest).ok()??;
+    Some(1 + varint_len + remaining_len as usize)
+}
+
 /// Splits off the packet at the start of `buf`; `None` means that more bytes are needed.
 ///
 /// Nothing is allocated, and the size is checked from the fixed header alone, before the body

@@ -41,10 +41,11 @@ mod version;
 mod write;
 
 pub use error::{DecodeError, EncodeError};
-pub use frame::{Frame, split_frame};
+pub use frame::{Frame, announced_len, split_frame};
 pub use head::PublishHead;
 pub use packet::Packet;
 pub use packet::ack::Ack;
+pub use packet::announced::Announced;
 pub use packet::auth::Auth;
 pub use packet::bridge_bit::{has_bridge_bit, set_bridge_bit, without_bridge_bit};
 pub use packet::connack::{ConnAck, ConnAckProperties};

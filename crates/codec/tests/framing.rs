@@ -1,7 +1,7 @@
 //! Splitting a stream into frames.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-use tacho_codec::{Frame, ReasonCode, split_frame};
+use tacho_codec::{Frame, ReasonCode, announced_len, split_frame};
 use tacho_testkit::notation::bytes;
 use tacho_testkit::vectors::CANONICAL;
 
@@ -37,6 +37,8 @@ fn one_byte_at_a_time() {
     assert!(packet.len() > 130);
     for len in 0..packet.len() {
         assert_eq!(split_frame(&packet[..len], u32::MAX), Ok(None));
+        // From the third byte on, which ends the remaining length.
+        assert_eq!(announced_len(&packet[..len]), (len >= 3).then_some(packet.len()));
     }
     let frame = Frame { first_byte: 0x30, body: &packet[3..], total_len: packet.len() };
     assert_eq!(split_frame(&packet, u32::MAX), Ok(Some(frame)));
@@ -50,6 +52,7 @@ fn a_remaining_length_has_at_most_four_bytes() {
         let bytes = [&[0x30, 0xFF, 0xFF, 0xFF, 0xFF], fifth].concat();
         let error = split_frame(&bytes, u32::MAX).unwrap_err();
         assert_eq!(error.reason, ReasonCode::MALFORMED_PACKET);
+        assert_eq!(announced_len(&bytes), None);
     }
     assert_eq!(split_frame(&[0x30, 0xFF, 0xFF, 0xFF], u32::MAX), Ok(None));
 }

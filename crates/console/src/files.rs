@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use futures_util::{Stream, stream};
 
 use crate::guard::REPORT_POLICY;
+use crate::regular;
 
 /// Directories below a run's: `steps/01-label` and the like.
 const DEPTH_MAX: usize = 4;
@@ -58,34 +58,34 @@ pub(crate) fn to_open(directory: &Path) -> Vec<&'static str> {
 /// Answers with the file `path` below `root`, where it is one of a run directory.
 pub(crate) async fn serve(root: PathBuf, path: String) -> Response {
     let found = tokio::task::spawn_blocking(move || open(&root, &path)).await;
-    let Ok(Some((mut file, length, content_type))) = found else {
+    let Ok(Some((file, length, content_type))) = found else {
         return (StatusCode::NOT_FOUND, "File not found.\n").into_response();
     };
-    let (sender, chunks) = mpsc::channel::<io::Result<Bytes>>(2);
-    tokio::task::spawn_blocking(move || {
-        let mut left = length;
-        while left > 0 {
-            let mut chunk = vec![0; CHUNK.min(usize::try_from(left).unwrap_or(CHUNK))];
-            let read = file.read(&mut chunk).map(|count| {
-                chunk.truncate(count);
-                Bytes::from(chunk)
-            });
-            let over = !matches!(&read, Ok(bytes) if !bytes.is_empty());
-            left -= read.as_ref().map_or(0, |bytes| bytes.len() as u64).min(left);
-            // A browser that has gone ends it too.
-            if sender.blocking_send(read).is_err() || over {
-                return;
-            }
-        }
-    });
     let headers = [
         (header::CONTENT_TYPE, content_type.to_owned()),
         (header::CONTENT_LENGTH, length.to_string()),
     ];
-    let mut response = (headers, Body::from_stream(ReceiverStream::new(chunks))).into_response();
+    let mut response = (headers, Body::from_stream(chunks(file, length))).into_response();
     let policy = axum::http::HeaderValue::from_static(REPORT_POLICY);
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     response
+}
+
+/// The first `length` bytes of `file`. Each chunk is read when the one before it was sent: a slow
+/// browser holds memory, but no thread.
+fn chunks(file: File, length: u64) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    stream::try_unfold((file, length), async |(mut file, left)| {
+        let want = CHUNK.min(usize::try_from(left).unwrap_or(CHUNK));
+        let read = tokio::task::spawn_blocking(move || {
+            let mut chunk = vec![0; want];
+            let count = file.read(&mut chunk)?;
+            chunk.truncate(count);
+            Ok::<_, io::Error>((Bytes::from(chunk), file))
+        });
+        let (chunk, file) = read.await.map_err(io::Error::other)??;
+        let left = left - chunk.len() as u64;
+        Ok((!chunk.is_empty()).then_some((chunk, (file, left))))
+    })
 }
 
 /// The type of a file that run directories have.
@@ -112,9 +112,8 @@ fn open(root: &Path, path: &str) -> Option<(File, u64, &'static str)> {
     if !whole.starts_with(&root) || whole.file_name()?.to_str()? != path.rsplit('/').next()? {
         return None;
     }
-    let file = File::open(&whole).ok()?;
-    let about = file.metadata().ok()?;
-    about.is_file().then_some((file, about.len(), content_type))
+    let (file, length) = regular::open(&whole).ok()?;
+    Some((file, length, content_type))
 }
 
 /// May this be the name of a directory on the way?

@@ -16,6 +16,7 @@ mod news;
 mod page;
 mod past;
 mod past_page;
+mod regular;
 mod running;
 mod server;
 mod stop;

@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::error::ConsoleError;
 use crate::files::{is_plain, to_open};
+use crate::regular;
 use crate::running::Running;
 
 /// Directories that are looked at, the last by name: names begin with their time.
@@ -198,7 +199,8 @@ fn stamp(path: &Path) -> Result<(SystemTime, u64), Unreadable> {
 }
 
 fn read(path: &Path) -> Result<Summary, Unreadable> {
-    let text = fs::read(path).map_err(|error| Unreadable::Io { error: error.to_string() })?;
+    let text = regular::read(path, SUMMARY_BYTES_MAX)
+        .map_err(|error| Unreadable::Io { error: error.to_string() })?;
     let record: RecordPart = serde_json::from_slice(&text)
         .map_err(|error| Unreadable::Damaged { error: error.to_string() })?;
     let best = record.steps.iter().max_by(|left, right| left.tps.total_cmp(&right.tps));
@@ -218,6 +220,8 @@ fn read(path: &Path) -> Result<Summary, Unreadable> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
     use super::*;
 
     fn write(folder: &Path, name: &str, summary: Option<&str>) {
@@ -242,12 +246,17 @@ mod tests {
         write(folder, "b", Some(&record("2026-01-03T00:00:00Z", "not_steady")));
         write(folder, "killed", None);
         write(folder, "damaged", Some("{\"name\": "));
+        write(folder, "a-fifo", None);
+        for name in [SUMMARY, "running.json"] {
+            let path = folder.join("a-fifo").join(name);
+            mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("makes");
+        }
         write(folder, ".hidden", None);
         fs::write(folder.join("file"), "").expect("writes");
         let runs = PastRuns::new(folder);
         let list = runs.list().expect("lists");
         let names: Vec<&str> = list.iter().map(|run| run.directory.as_str()).collect();
-        assert_eq!(names, ["b", "a", "killed", "damaged"]);
+        assert_eq!(names, ["b", "a", "killed", "damaged", "a-fifo"]);
         let summary = list[0].summary.as_ref().expect("readable");
         assert_eq!((summary.verdict, summary.steps), (Verdict::NotSteady, 2));
         assert_eq!((summary.tps, summary.e2e_p99_us), (Some(9.5), Some(8)));
@@ -255,6 +264,8 @@ mod tests {
         assert_eq!(list[2].error, Some(Unreadable::Missing));
         let damaged = list[3].error.as_ref().expect("an error");
         assert!(matches!(damaged, Unreadable::Damaged { .. }), "{damaged:?}");
+        let Some(Unreadable::Io { error }) = &list[4].error else { panic!("{:?}", list[4]) };
+        assert!(error.contains("not a regular file"), "{error}");
         let json = serde_json::to_value(&list[2]).expect("serialises");
         assert_eq!(json["error"], "no summary.json: it was killed, or is no run");
         // A summary that appears is seen.

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::regular;
+
 /// Name of the file.
 const FILE: &str = "running.json";
 /// A larger file was written by another program.
@@ -62,7 +64,7 @@ impl Drop for RunningFile {
 impl Running {
     /// The state of a run from its directory; `None` unless the run is in progress.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
-        let file = File::open(directory.join(FILE)).ok()?;
+        let (file, _) = regular::open(&directory.join(FILE)).ok()?;
         let Err(TryLockError::WouldBlock) = file.try_lock_shared() else { return None };
         let mut text = Vec::new();
         file.take(BYTES_MAX).read_to_end(&mut text).ok()?;

@@ -1,29 +1,19 @@
-//! The thread that serves, and the connections that it takes.
+//! The thread that serves.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::serve::Listener;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tacho_http::Limits;
 
 use crate::error::ConsoleError;
 use crate::guard::Guard;
 
-/// Connections at a time; more wait in the kernel's queue.
-const CONNECTIONS_MAX: usize = 64;
-/// How long connections may take to end once the server ends.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// The lowest priority that a thread can have.
-const NICE: i32 = 19;
+/// Bounds of connections. Each of the page's browsers holds one for its events.
+const LIMITS: Limits = Limits::with_places(64);
 
 /// A server on a thread of its own.
 #[derive(Debug)]
@@ -65,10 +55,12 @@ impl Server {
                     // Without effect where the system does not allow it.
                     let _ = tacho_net::bind_to_cpus(&cpus);
                 }
-                // Of this thread alone, on Linux. The measured threads come first.
-                let _ = rustix::process::setpriority_process(None, NICE);
-                runtime.block_on(run(listener, router, end));
-                runtime.shutdown_timeout(FAREWELL);
+                // The measured threads come first.
+                tacho_net::lower_priority();
+                let served = tacho_http::serve(listener, router, LIMITS, Arc::default(), end);
+                // Fails only where the runtime does not take the listener: there is no page then.
+                let _ = runtime.block_on(served);
+                runtime.shutdown_timeout(LIMITS.farewell);
             })?;
         Ok(Self { address, thread: Some(thread) })
     }
@@ -88,87 +80,5 @@ impl Server {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-async fn run(
-    listener: TcpListener,
-    router: Router,
-    end: impl Future<Output = ()> + Send + 'static,
-) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let listener = Bounded { listener, free: Arc::new(Semaphore::new(CONNECTIONS_MAX)) };
-    let (ending, ended) = oneshot::channel();
-    let end = async move {
-        end.await;
-        let _ = ending.send(());
-    };
-    let patience = async move {
-        let _ = ended.await;
-        tokio::time::sleep(FAREWELL).await;
-    };
-    tokio::select! {
-        _ = axum::serve(listener, router).with_graceful_shutdown(end) => {}
-        () = patience => {}
-    }
-}
-
-/// A listener with a bound on its connections.
-struct Bounded {
-    listener: tokio::net::TcpListener,
-    free: Arc<Semaphore>,
-}
-
-impl Listener for Bounded {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        loop {
-            // The semaphore is never closed.
-            let Ok(permit) = Arc::clone(&self.free).acquire_owned().await else { continue };
-            let (stream, peer) = Listener::accept(&mut self.listener).await;
-            // Each second is sent at once.
-            let _ = stream.set_nodelay(true);
-            return (Connection { stream, _permit: permit }, peer);
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// A connection that gives its place back.
-struct Connection {
-    stream: TcpStream,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

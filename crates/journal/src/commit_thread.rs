@@ -27,6 +27,9 @@ const BATCH_RECORDS: u32 = 512;
 /// After a commit that waited in vain for more records, this many commits do not wait.
 const ALONE_COMMITS: u32 = 15;
 
+/// Without commits the thread looks after the data directory at this interval.
+const IDLE: Duration = Duration::from_secs(1);
+
 /// Called with each completed commit.
 type Notify = Arc<dyn Fn(CommitSeq) + Send + Sync>;
 
@@ -142,8 +145,8 @@ impl Driver {
 
     /// Sleeps until a commit is due; true if it is to be the last.
     fn wait(&mut self) -> bool {
-        let signal = &self.committer.shared.signal;
         loop {
+            let signal = &self.committer.shared.signal;
             if self.stop.load(Ordering::Acquire) {
                 return true;
             }
@@ -154,7 +157,11 @@ impl Driver {
                 None if signal.is_armed() => {
                     self.deadline = Some(Instant::now() + self.committer.shared.options.ride_max);
                 }
-                None => thread::park(),
+                None => {
+                    thread::park_timeout(IDLE);
+                    // Before the first record that would have to wait.
+                    self.committer.is_displaced();
+                }
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {

@@ -10,6 +10,7 @@ use std::time::Instant;
 use crate::blocks::Blocks;
 use crate::commit_frame::Frame;
 use crate::compaction::Compactor;
+use crate::custody::CustodyWatch;
 use crate::error::OpenError;
 use crate::frame::Header;
 use crate::id::{CommitSeq, SegmentId};
@@ -33,7 +34,8 @@ pub enum Step {
     Idle,
     /// Every commit up to this one is complete.
     Committed(CommitSeq),
-    /// The disk is full or failing: the records taken are kept for the next try.
+    /// The disk is full or failing, or the directory is no longer the one that was locked: the
+    /// records are kept for the next try.
     Held,
 }
 
@@ -60,6 +62,8 @@ pub struct Committer {
     transients: TransientFilter,
     /// Compacts the log unless a separate thread does.
     collector: Compactor,
+    /// Whether the directory is still the one that was locked.
+    custody: CustodyWatch,
     /// A separate thread prepares segments.
     pub(crate) is_threaded: bool,
 }
@@ -120,6 +124,7 @@ impl Committer {
             spares: Vec::new(),
             transients: TransientFilter::default(),
             collector: Compactor::default(),
+            custody: CustodyWatch::default(),
             is_threaded: false,
         }
     }
@@ -129,6 +134,9 @@ impl Committer {
     /// Without [`Committer::spawn`] each step also does a part of the preparation of segments and
     /// of compaction.
     pub fn step(&mut self) -> Step {
+        if self.is_displaced() {
+            return Step::Held;
+        }
         if !self.is_threaded {
             self.shared.pool.work(&self.shared);
             self.collector.step(&self.shared);
@@ -148,6 +156,11 @@ impl Committer {
                 Step::Held
             }
         }
+    }
+
+    /// Whether nothing may be promised because the directory is no longer the one that was locked.
+    pub(crate) fn is_displaced(&mut self) -> bool {
+        self.custody.is_displaced(&self.shared)
     }
 
     /// Compaction reads this: with a full disk it moves only segments that fit.
@@ -265,7 +278,7 @@ impl Committer {
         let (file, bytes) = (Arc::clone(&ready.file), ready.bytes.into());
         let segment = Segment { file, bytes, suspect: false };
         self.shared.segments.insert(ready.id, segment);
-        self.tail = Some(Tail::new(ready, self.shared.salt));
+        self.tail = Some(Tail::new(ready, self.shared.salt, self.shared.owner));
         Ok(())
     }
 
@@ -335,6 +348,7 @@ impl Committer {
             segment: SegmentId::new(0),
             number,
             synced: 0,
+            owner: 0,
             message_ids: self.shared.message_ids.load(Ordering::Relaxed),
             queue_ids: self.shared.queue_ids.load(Ordering::Relaxed),
             salt: 0,

@@ -3,7 +3,7 @@
 //! ```text
 //!  0  u32 magic            8  u32 crc of this header (with 0 here)   16  u32 bytes of records
 //!  4  u16 format version  12  u32 crc of the records                 20  u32 count of records
-//!  6  u16 zero
+//!  6  u16 owner
 //! 24  u64 segment         32  u64 number      40  u64 synced
 //! 48  u64 message ids     56  u64 queue ids   64  u64 salt
 //! 72  the records, then zeros up to 4 KiB
@@ -16,6 +16,11 @@
 //!   that file was introduced have one each. Clients choose the bodies of messages, and a body may
 //!   contain a whole block: without the salt no client can send one that would be accepted as a
 //!   frame where a log is damaged.
+//! - **Owner** is random per process that opens the directory, and 0 in frames of versions that
+//!   knew no owners. Two processes never write at once, unless the locks were removed. Then the
+//!   former one goes on in a segment behind which the later one has begun another, so that its
+//!   frames do not count: by their owner they are told from frames that were written again, and
+//!   reported.
 //! - **Numbers** are consecutive through the whole log. Segments are read in the order of their
 //!   numbers, which may have gaps, each from its beginning up to the first block that is not the
 //!   frame with the next number. A segment without a frame at its beginning holds nothing.
@@ -57,6 +62,8 @@ pub(crate) struct Header {
     pub(crate) number: u64,
     /// The newest frame that was synced when this one was written.
     pub(crate) synced: u64,
+    /// The process that wrote it; 0: unknown.
+    pub(crate) owner: u16,
     /// The greatest message id assigned so far.
     pub(crate) message_ids: u64,
     /// The greatest queue id assigned so far.
@@ -112,7 +119,8 @@ impl Header {
         };
         put(&MAGIC.to_le_bytes());
         put(&FORMAT.to_le_bytes());
-        put(&[0; 6]);
+        put(&self.owner.to_le_bytes());
+        put(&[0; 4]);
         put(&self.crc.to_le_bytes());
         put(&self.len.to_le_bytes());
         put(&self.records.to_le_bytes());
@@ -143,6 +151,7 @@ impl Header {
             segment: SegmentId::new(u64_at(bytes, 24)),
             number: u64_at(bytes, 32),
             synced: u64_at(bytes, 40),
+            owner: u16::from_le_bytes([bytes[6], bytes[7]]),
             message_ids: u64_at(bytes, 48),
             queue_ids: u64_at(bytes, 56),
             salt: u64_at(bytes, 64),
@@ -211,6 +220,7 @@ mod tests {
             segment: SegmentId::new(7),
             number: 1 << 40,
             synced: 12,
+            owner: 77,
             message_ids: 99,
             queue_ids: 5,
             salt: 1 << 50,

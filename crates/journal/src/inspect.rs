@@ -79,6 +79,8 @@ pub enum Problem {
     Damage(recovery::Damage),
     /// Number of entries and keys that refer to lost messages.
     Unresolved(u64),
+    /// Commits of a process that another one had taken the directory over from.
+    Foreign(recovery::Foreign),
     /// A message that is needed and cannot be read.
     Unreadable {
         /// Which one.
@@ -92,6 +94,7 @@ impl std::fmt::Display for Problem {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Damage(damage) => damage.fmt(formatter),
+            Self::Foreign(foreign) => foreign.fmt(formatter),
             Self::Unresolved(count) => {
                 write!(formatter, "{count} entries or keys refer to messages that are lost")
             }
@@ -111,7 +114,7 @@ impl Inspection {
     pub fn open(directory: &Path) -> Result<Self, OpenError> {
         let lock = Lock::share(directory)?;
         let name = directory.display();
-        let files = Files::open_to_read(directory);
+        let files = Files::within(lock.directory(), true);
         let files = files.map_err(OpenError::io(format!("cannot open {name}")))?;
         let recovery = recovery::read(&files)?;
         if recovery.segments.is_empty() && recovery.unused.is_empty() {
@@ -162,6 +165,7 @@ impl Inspection {
     pub fn check(&self) -> Vec<Problem> {
         let Recovery { index, report, .. } = &self.recovery;
         let mut problems: Vec<_> = report.damage.iter().cloned().map(Problem::Damage).collect();
+        problems.extend(report.foreign.iter().cloned().map(Problem::Foreign));
         if report.unresolved > 0 {
             problems.push(Problem::Unresolved(report.unresolved));
         }

@@ -43,7 +43,7 @@ impl Journal {
     pub fn open(directory: &Path, options: Options) -> Result<Opened, OpenError> {
         let lock = Lock::take(directory)?;
         let what = || format!("cannot open {}", directory.display());
-        let files = Files::open(directory).map_err(OpenError::io(what()))?;
+        let files = Files::within(lock.directory(), false).map_err(OpenError::io(what()))?;
         Self::open_locked(Arc::new(files), options, Some(lock))
     }
 

@@ -77,9 +77,12 @@
 //! that no client can send a body that would be accepted as a frame. [`Journal::read`] reads bodies
 //! back from the disk later.
 //!
-//! One process uses a data directory at a time, by a lock on the file `lock`; `tacho journal` may
-//! inspect it ([`Inspection`]) while no broker runs. Directories that other users can write to are
-//! refused.
+//! One process uses a data directory at a time, by locks on the directory itself and on the file
+//! `lock` in it; `tacho journal` may inspect it ([`Inspection`]) while no broker runs. All names
+//! are looked up in the directory that was locked. If its path leads elsewhere meanwhile, nothing
+//! is committed ([`Condition::Displaced`]) until it leads there again. Frames name the process that
+//! wrote them: what one wrote after another one had taken the directory over, for want of locks, is
+//! found ([`Foreign`]) and not used. Directories that other users can write to are refused.
 //!
 //! With the feature `sim` (for tests) the module `sim` provides a disk in memory with faults of
 //! every kind.
@@ -94,6 +97,7 @@ mod commit_frame;
 mod commit_thread;
 mod committer;
 mod compaction;
+mod custody;
 mod doubts;
 mod error;
 mod frame;
@@ -133,6 +137,6 @@ pub use options::{Condition, Level, Options, Urgency};
 pub use read::Body;
 pub use record::Record;
 pub use recovered::Recovered;
-pub use recovery::{Damage, Report, Torn, Visitor};
+pub use recovery::{Damage, Foreign, Report, Torn, Visitor};
 pub use stats::{Counter, Latency, Stats};
 pub use writer::Writer;

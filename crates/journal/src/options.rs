@@ -38,6 +38,9 @@ pub enum Condition {
     Full,
     /// The disk reports errors. Appended records are kept and written again elsewhere.
     Failing,
+    /// The data directory was moved, removed or replaced, or another process may have taken it
+    /// over. Appended records are kept and written if the directory comes back.
+    Displaced,
 }
 
 /// Settings of a journal.

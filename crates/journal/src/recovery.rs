@@ -5,6 +5,7 @@
 
 mod report;
 mod segments;
+mod superseded;
 mod visit;
 
 use std::io;
@@ -17,7 +18,7 @@ use crate::segment::{Segment, file_name};
 use crate::stats::Stats;
 use crate::storage::{Storage, read_full_at, write_all_at};
 
-pub use report::{Damage, Report, Torn};
+pub use report::{Damage, Foreign, Report, Torn};
 pub use visit::Visitor;
 pub(crate) use visit::{Places, visit};
 
@@ -51,7 +52,7 @@ pub(crate) fn recover(storage: &dyn Storage, stats: &Stats) -> Result<Recovery, 
     if recovery.salt.is_none() {
         recovery.salt = Salt::make(storage, SegmentId::new(recovery.next_segment));
     }
-    if !recovery.report.damage.is_empty() {
+    if !recovery.report.damage.is_empty() || !recovery.report.foreign.is_empty() {
         quarantine(storage, &mut recovery);
         stats.quarantined.add(recovery.report.quarantined.len() as u64);
     }
@@ -64,12 +65,14 @@ pub(crate) fn read(storage: &dyn Storage) -> Result<Recovery, OpenError> {
     segments::LogReader::begin(storage)?.finish()
 }
 
-/// Copies each damaged segment to the quarantine for later analysis; the rest of the segment stays
-/// in use. A file without valid frames is moved there.
+/// Copies each segment with damage or foreign commits to the quarantine for later analysis; the
+/// rest of the segment stays in use. A file without valid frames is moved there.
 fn quarantine(storage: &dyn Storage, recovery: &mut Recovery) {
     let mut done: Vec<String> = Vec::new();
-    let names: Vec<String> =
-        recovery.report.damage.iter().map(|damage| damage.file.clone()).collect();
+    let report = &recovery.report;
+    let damaged = report.damage.iter().map(|damage| &damage.file);
+    let foreign = report.foreign.iter().map(|foreign| &foreign.file);
+    let names: Vec<String> = damaged.chain(foreign).cloned().collect();
     for name in names {
         if done.contains(&name) {
             continue;

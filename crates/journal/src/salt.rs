@@ -104,6 +104,12 @@ impl Salt {
     }
 }
 
+/// A number for the frames of a process, different from those of the processes before it with all
+/// likelihood. 0 is that of versions without such numbers.
+pub(crate) fn new_owner() -> u16 {
+    (random() as u16).max(1)
+}
+
 /// The keys of such hashers come from the system's random number generator.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()

@@ -11,7 +11,7 @@ use crate::lock::Lock;
 use crate::options::{Condition, Options};
 use crate::pool::{Pool, Unused};
 use crate::recovery::Recovery;
-use crate::salt::Salt;
+use crate::salt::{self, Salt};
 use crate::segment::Segments;
 use crate::signal::Signal;
 use crate::stats::Stats;
@@ -43,8 +43,10 @@ pub(crate) struct Shared {
     pub(crate) queue_ids: AtomicU64,
     index: Mutex<Index>,
     pub(crate) doubts: Doubts,
+    /// Tells the frames of this process from those of every other one that uses the directory.
+    pub(crate) owner: u16,
     /// Held until the last user of the journal has dropped it.
-    _lock: Option<Lock>,
+    pub(crate) lock: Option<Lock>,
 }
 
 impl Shared {
@@ -79,7 +81,8 @@ impl Shared {
             queue_ids: AtomicU64::new(recovery.queue_ids),
             index: Mutex::new(recovery.index),
             doubts: Doubts::default(),
-            _lock: lock,
+            owner: salt::new_owner(),
+            lock,
         }
     }
 

@@ -21,6 +21,7 @@ pub(crate) struct Tail {
     pub(crate) id: SegmentId,
     pub(crate) file: Arc<dyn StorageFile>,
     salt: u64,
+    owner: u16,
     /// The size of its file before any frame that is larger.
     bytes: u32,
     /// The offset of the next frame.
@@ -33,11 +34,12 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    pub(crate) fn new(ready: Ready, salt: Option<Salt>) -> Self {
+    pub(crate) fn new(ready: Ready, salt: Option<Salt>, owner: u16) -> Self {
         let Ready { id, file, bytes, is_raw } = ready;
         let salt = Salt::for_new_frames(salt);
         let unsynced = Vec::new();
-        Self { id, file, salt, bytes, offset: 0, unsynced, holds_synced: false, is_raw }
+        let holds_synced = false;
+        Self { id, file, salt, owner, bytes, offset: 0, unsynced, holds_synced, is_raw }
     }
 
     /// The bytes that are left in it.
@@ -55,6 +57,7 @@ impl Tail {
         frame.header.segment = self.id;
         frame.header.synced = synced;
         frame.header.salt = self.salt;
+        frame.header.owner = self.owner;
         frame.bytes[..Header::BYTES].copy_from_slice(&frame.header.encode());
         write_all_at(&*self.file, self.offset, &frame.bytes)?;
         // Invariant: a second frame begins below `bytes`, which is a u32.

@@ -18,6 +18,8 @@ pub(crate) enum Trouble {
     CommitFails = 8,
     /// A new segment could not be prepared for another reason.
     BadSegment = 16,
+    /// The path of the data directory leads elsewhere, or another process may use it.
+    Displaced = 32,
 }
 
 /// The set of lasting failures, one bit each.
@@ -41,7 +43,8 @@ impl Troubles {
             0 => Condition::Fine,
             1 => Condition::Limited,
             2..8 => Condition::Full,
-            _ => Condition::Failing,
+            8..32 => Condition::Failing,
+            _ => Condition::Displaced,
         }
     }
 }

@@ -6,9 +6,11 @@
 //!
 //! - [`plan`](mod@plan): every client and topic spelled out for the load generator.
 //! - [`needs`](mod@needs): what a scenario needs of the machine that generates its load.
+//! - [`fit`](mod@fit): all that this machine lacks for a scenario, before any load.
 //! - [`calibration`]: what the generator can do on this machine.
 //! - [`doctor`]: what the system's settings allow of it.
 //! - [`run`](mod@run): drives the generator, samples broker and host, collects.
+//! - [`points`]: a run's figures for outputs such as InfluxDB.
 //! - [`spinning`]: whether the generator's threads may spin while they wait.
 //! - [`verdict`] and [`findings`]: what a run is worth, and what a reader must know about it.
 //! - [`campaign`] and [`capacity`]: ladders, suites and searches out of runs.
@@ -28,8 +30,10 @@ pub mod doctor;
 pub mod environment;
 mod files;
 pub mod findings;
+pub mod fit;
 pub mod needs;
 pub mod plan;
+pub mod points;
 mod probe;
 pub mod repeats;
 pub mod run;

@@ -1,9 +1,7 @@
 //! What a scenario needs of the machine that generates its load, counted from its plan.
 
 use tacho_load::{PlanError, QoS};
-use tacho_scenario::{
-    DESCRIPTORS_RESERVED, MESSAGES_PER_CORE, MESSAGES_PER_CORE_QOS0, Needs, Scenario,
-};
+use tacho_scenario::{MESSAGES_PER_CORE, MESSAGES_PER_CORE_QOS0, Needs, Scenario};
 
 use crate::calibration::Calibration;
 use crate::plan::{PlanOptions, plan};
@@ -53,17 +51,13 @@ pub fn estimate(scenario: &Scenario, costs: Costs<'_>) -> Result<Needs, PlanErro
             run_id: 0,
         },
     )?;
-    let clients = plan.client_count() as u64;
     let mut needs = Needs {
-        clients,
-        descriptors: clients + DESCRIPTORS_RESERVED,
-        source_addresses: scenario.load.source_addresses.iter().count() as u64,
         subscriptions: plan.clients().map(|(_, c)| c.subscriptions.len() as u64).sum(),
         routes: plan.routes.len() as u64,
         bridged: !scenario.bridges.is_empty(),
         connects_per_s: plan.groups.iter().map(connects_per_s).sum(),
         keep_alive_s_max: plan.groups.iter().map(|group| group.keep_alive_s).max().unwrap_or(0),
-        ..Needs::default()
+        ..of_clients(plan.client_count() as u64, scenario)
     };
     let mut payload_bytes = Vec::new();
     for (group, client) in plan.clients() {
@@ -90,6 +84,15 @@ pub fn estimate(scenario: &Scenario, costs: Costs<'_>) -> Result<Needs, PlanErro
         needs.generator_cores += (rate + out) / costs.per_core(block.qos, bytes);
     }
     Ok(needs)
+}
+
+/// What the clients of a scenario need on their own; nothing is spelled out for it.
+pub(crate) fn client_needs(scenario: &Scenario) -> Needs {
+    of_clients(scenario.clients(), scenario)
+}
+
+fn of_clients(clients: u64, scenario: &Scenario) -> Needs {
+    Needs::of_clients(clients, scenario.load.source_addresses.iter().count() as u64)
 }
 
 /// Connections that a group opens in a second.
@@ -125,6 +128,8 @@ mod tests {
         let bridge = needs_of("bridge", &[]);
         assert!(bridge.bridged && !symmetric.bridged);
         assert_eq!((rates(&bridge), bridge.routes), ((5000.0, 5000.0), 1000));
+        // Each publisher's only message counts as one per second, not as one per instant.
+        assert_eq!(rates(&needs_of("retained-flood", &[])), (2200.0, 20_200.0));
         let connect = needs_of("connect", &[]);
         assert_eq!((connect.clients, connect.generator_cores), (10_000, 0.0));
     }
@@ -156,20 +161,23 @@ mod tests {
             cores: 2,
         };
         let symmetric = needs_of("symmetric", &[]);
-        assert_eq!(symmetric.shortage(&limits, true), None);
+        assert_eq!(symmetric.shortages(&limits, true, 1), []);
         let ports = Shortage::Ports { needed: 2000, available: 1500 };
-        assert_eq!(symmetric.shortage(&limits, false), Some(ports));
-        let memory = Limits { memory_bytes: 1 << 20, ..limits };
-        assert!(matches!(symmetric.shortage(&memory, true), Some(Shortage::Memory { .. })));
-        let few = Limits { descriptors_max: 100, ..limits };
-        let descriptors = Shortage::Descriptors { needed: 2064, available: 100 };
-        assert_eq!(symmetric.shortage(&few, true), Some(descriptors));
+        assert_eq!(symmetric.shortages(&limits, false, 1), [ports]);
+        let all = Limits { memory_bytes: 1 << 20, descriptors_max: 100, ..limits };
+        let (needed, available) = (2000 * 4096, 1 << 20);
+        let missing = [
+            Shortage::Descriptors { needed: 2064, available: 100 },
+            Shortage::Ports { needed: 2000, available: 1500 },
+            Shortage::Memory { needed, available },
+        ];
+        assert_eq!(symmetric.shortages(&all, false, 1), missing, "all at once");
         let fast = needs_of("symmetric", &[("target_throughput", "200k"), ("qos", "0")]);
-        let sentence = fast.shortage(&limits, true).expect("too fast").to_string();
+        let shortages = fast.shortages(&limits, true, 1);
         assert_eq!(
-            sentence,
-            "needs about 2 generator cores (400000 messages/s, estimated at 300000 per core), \
-             1 here"
+            shortages[0].to_string(),
+            "needs about 2 generator cores for 200,000 messages/s in and 200,000 out, at 300,000 \
+             per core; 1 here"
         );
     }
 }

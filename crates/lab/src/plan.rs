@@ -57,6 +57,7 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
             .map(|(name, group)| load_group(name, group, scenario, options))
             .collect(),
         rtt_every_ns: Some(RTT_EVERY_NS),
+        receive_bytes_max: load::Plan::receive_bytes_of_machine(),
         bridges: bridges(scenario),
         ..load::Plan::default()
     };
@@ -170,6 +171,7 @@ fn load_group(
         offline: group.offline.map(life),
         absent: group.absent,
         answers: group.answers,
+        packet_size_max: group.connect.maximum_packet_size,
         reconnect: group.reconnect.map(reconnect),
         expect_losses: group
             .losses

@@ -9,6 +9,7 @@ use tacho_lab::campaign::{
     Performance, Rung, Subject, SuiteRow, run_ladder, run_suite,
 };
 use tacho_lab::capacity::{CapacityRequest, SearchPlan, run_search};
+use tacho_lab::repeats::run_repeats;
 use tacho_lab::run::{Ending, Outcome};
 use tacho_record::{Obstacle, RunData, RunDirectory, RunKind, RunRecord, Step, Verdict};
 use tacho_scenario::suite::Suite;
@@ -23,6 +24,10 @@ struct Model {
     dies_after: Option<usize>,
     /// The run, counted from 1, after which the campaign is asked to stop.
     stops_after: Option<usize>,
+    /// Runs, counted from 1, that the machine disturbs.
+    disturbed: &'static [usize],
+    /// What each run adds to the messages per second of the one before.
+    rises_by: f64,
     is_up: bool,
     set_ups: usize,
     runs: usize,
@@ -36,6 +41,8 @@ impl Model {
             limit,
             dies_after: None,
             stops_after: None,
+            disturbed: &[],
+            rises_by: 0.0,
             is_up: false,
             set_ups: 0,
             runs: 0,
@@ -71,12 +78,16 @@ impl Bench for Model {
         let step = Step {
             offered_in_per_s: needs.in_per_s,
             achieved_in_per_s: achieved,
-            tps: 2.0 * achieved,
+            tps: 2.0 * achieved + self.rises_by * self.runs as f64,
             cpu_percent: Some(100.0 * achieved / self.limit),
             drained: is_carried,
             ..Step::default()
         };
-        let verdict = if is_carried { Verdict::Ok } else { Verdict::NotSustained };
+        let verdict = match (is_carried, self.disturbed.contains(&self.runs)) {
+            (_, true) => Verdict::Disturbed,
+            (true, false) => Verdict::Ok,
+            (false, false) => Verdict::NotSustained,
+        };
         let record = RunRecord { verdict, steps: vec![step], ..RunRecord::default() };
         let data = RunData { record, ..RunData::default() };
         Ok(Outcome { data, ending: Ending::Completed })
@@ -107,6 +118,10 @@ fn symmetric(rate: f64, hold: TimeSpan) -> Result<Scenario, ScenarioError> {
     let mut scenario = Scenario::load("symmetric", &vars, &Adjustment::NONE, Limits::NONE)?;
     scenario.phases.measure = hold;
     Ok(scenario)
+}
+
+fn trial(rate: f64, hold: TimeSpan) -> Result<Result<Scenario, Obstacle>, ScenarioError> {
+    symmetric(rate, hold).map(Ok)
 }
 
 fn driver<'b>(bench: &'b mut Model, kind: RunKind, place: &Path) -> Driver<'b> {
@@ -173,8 +188,8 @@ fn a_ladder_whose_broker_goes_away_makes_no_further_step() {
 fn a_ladder_that_this_machine_cannot_run_names_the_shortage() {
     let request = ladder(&["none", "never"], &[]);
     let error = request.first().expect_err("nothing can be run");
-    let sentence = "this machine can run none of the steps; the first lacks cores";
-    assert_eq!(error.to_string(), sentence);
+    let CampaignError::Infeasible { points: "steps", obstacle } = error else { panic!("{error}") };
+    assert_eq!(*obstacle, Obstacle::Message("lacks cores".to_owned()));
 }
 
 #[test]
@@ -199,7 +214,7 @@ fn a_search_finds_the_limit_of_the_model_and_profiles_below_it() {
         objectives: &objectives,
         pause: Duration::ZERO,
         with_profile: true,
-        scenario: &symmetric,
+        scenario: &trial,
     };
     let driver = driver(&mut bench, RunKind::Capacity, &place.path().join("run"));
     let finished = run_search(driver, &request, "symmetric").expect("runs");
@@ -237,7 +252,7 @@ fn a_search_that_is_stopped_has_no_further_trial() {
         objectives: &[],
         pause: Duration::ZERO,
         with_profile: true,
-        scenario: &symmetric,
+        scenario: &trial,
     };
     let driver = driver(&mut bench, RunKind::Capacity, &place.path().join("run"));
     let finished = run_search(driver, &request, "symmetric").expect("runs");
@@ -269,4 +284,63 @@ fn a_suite_goes_on_with_a_fresh_broker_in_the_next_series() {
     assert_eq!(finished.data.record.skipped.len(), first - 2);
     assert_eq!(*bench.skipped.borrow(), vec![Obstacle::BrokerGone; first - 2]);
     assert_eq!(bench.set_ups, 2);
+}
+
+fn repeated(bench: &mut Model, repeats: u16) -> (Vec<String>, RunRecord) {
+    let place = tempfile::tempdir().expect("temporary directory");
+    let scenario = symmetric(1000.0, TimeSpan::from_secs(1)).expect("a scenario");
+    let driver = driver(bench, RunKind::Repeats, &place.path().join("run"));
+    let finished = run_repeats(driver, &scenario, repeats).expect("runs");
+    let record = finished.data.record;
+    (record.steps.iter().map(|step| step.label.clone()).collect(), record)
+}
+
+/// Least, median and greatest messages per second, and over how many runs.
+fn tps_of(record: &RunRecord) -> Option<([Option<f64>; 3], usize)> {
+    let row = record.repeated.iter().find(|row| row.name == "tps")?;
+    let spread = row.sides.first()?;
+    Some(([spread.min, spread.median, spread.max], spread.values.len()))
+}
+
+#[test]
+fn repeats_use_the_same_brokers_and_have_median_and_range() {
+    let mut bench = Model { rises_by: 10.0, ..Model::new(10_000.0) };
+    let (labels, record) = repeated(&mut bench, 3);
+    assert_eq!(labels, ["run 1", "run 2", "run 3"]);
+    assert_eq!(tps_of(&record), Some(([2010.0, 2020.0, 2030.0].map(Some), 3)));
+    assert_eq!((record.verdict, record.kind), (Verdict::Ok, RunKind::Repeats));
+    // Fresh connections on one broker, with a pause between two runs.
+    assert_eq!((bench.set_ups, bench.runs, bench.pauses.get()), (1, 3, 2));
+}
+
+#[test]
+fn a_disturbed_repeat_is_made_again_and_does_not_count() {
+    let mut bench = Model { rises_by: 10.0, disturbed: &[2], ..Model::new(10_000.0) };
+    let (labels, record) = repeated(&mut bench, 3);
+    assert_eq!(labels, ["run 1", "run 2", "run 2 (repeat 1)", "run 3"]);
+    assert_eq!(tps_of(&record), Some(([2010.0, 2030.0, 2040.0].map(Some), 3)));
+    assert_eq!(record.verdict, Verdict::Ok, "the repeat in its place was valid");
+    // One that is disturbed each time leaves its mark on the whole.
+    let mut bench = Model { disturbed: &[2, 3, 4], ..Model::new(10_000.0) };
+    let (labels, record) = repeated(&mut bench, 2);
+    assert_eq!(labels.len(), 4);
+    assert_eq!(record.verdict, Verdict::Disturbed);
+    assert_eq!(tps_of(&record).map(|tps| tps.1), Some(1));
+}
+
+#[test]
+fn repeats_end_with_their_broker_or_when_asked() {
+    let mut bench = Model { dies_after: Some(2), ..Model::new(10_000.0) };
+    let (labels, record) = repeated(&mut bench, 4);
+    assert_eq!((labels.len(), record.verdict), (2, Verdict::Aborted));
+    let mut bench = Model { stops_after: Some(1), ..Model::new(10_000.0) };
+    let (labels, record) = repeated(&mut bench, 4);
+    assert_eq!((labels.len(), record.verdict), (1, Verdict::Aborted));
+}
+
+#[test]
+fn the_worst_repeat_decides() {
+    let mut bench = Model::new(500.0);
+    let (_, record) = repeated(&mut bench, 2);
+    assert_eq!(record.verdict, Verdict::NotSustained);
 }

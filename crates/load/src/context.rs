@@ -25,6 +25,8 @@ pub(crate) struct RunContext {
     pub(crate) will_receivers: Vec<u32>,
     /// Whether each group subscribes only by an action.
     pub(crate) subscribes_later: Vec<bool>,
+    /// The largest packet that clients of each group accept.
+    pub(crate) packet_bytes_accepted: Vec<u32>,
 }
 
 /// The place of a stream.
@@ -83,6 +85,7 @@ impl RunContext {
             retained,
             will_receivers,
             subscribes_later,
+            packet_bytes_accepted: plan.packet_bytes_accepted(),
             plan,
         }
     }

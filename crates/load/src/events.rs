@@ -10,7 +10,7 @@ mod figures;
 
 pub use actions::{ActionCounts, ActionTotals};
 pub use delivery::{Counters, Delivery, Gap, Violations};
-pub use failure::{ConnectCause, ConnectError, Failure};
+pub use failure::{ConnectCause, ConnectError, Failure, OversizedPacket};
 pub use figures::{
     GroupInterval, GroupTotals, Outcomes, SharedTotals, TargetInterval, TargetTotals,
 };

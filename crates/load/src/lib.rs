@@ -44,8 +44,9 @@ mod worker;
 pub use engine::{AbortHandle, Engine, StartError};
 pub use events::{
     ActionCounts, ActionTotals, ConnectCause, ConnectError, Counters, Delivery, End, Event,
-    Failure, Gap, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, Outcomes, PhaseKind,
-    SharedTotals, Summary, TargetInterval, TargetTotals, ThreadUsage, Totals, Violations,
+    Failure, Gap, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, Outcomes,
+    OversizedPacket, PhaseKind, SharedTotals, Summary, TargetInterval, TargetTotals, ThreadUsage,
+    Totals, Violations,
 };
 pub use payload::{Payload, Template, TemplateError};
 pub use plan::{

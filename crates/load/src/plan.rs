@@ -12,11 +12,12 @@ mod expect;
 mod life;
 mod pace;
 mod ports;
+mod receive;
 mod target;
 
 pub use crate::index::{ClientIndex, StreamIndex};
 pub use action::{Action, ActionKind};
-pub use check::PlanError;
+pub use check::{PlanError, check_text};
 pub use expect::{Bridge, SharedGroup};
 pub use life::{DeclaredLoss, Offline, Reconnect, Will};
 pub(crate) use pace::jmeter_delay_ms;
@@ -56,6 +57,9 @@ pub struct Plan {
     pub phases: Vec<Phase>,
     /// Actions on clients during the measured window; at most [`Action::MAX`].
     pub actions: Vec<Action>,
+    /// Budget in bytes for incomplete packets from brokers, over all clients;
+    /// [`Plan::receive_bytes_of_machine`] suggests one. A client whose packet exceeds it fails.
+    pub receive_bytes_max: u64,
     /// Interval at which the round trip to every target is measured by PINGREQ and PINGRESP, on a
     /// dedicated connection; `None` disables it.
     pub rtt_every_ns: Option<u64>,
@@ -124,6 +128,9 @@ pub struct Group {
     /// Answer each request with its own payload, to its response topic, with its correlation data
     /// and at its QoS.
     pub answers: bool,
+    /// The Maximum Packet Size in bytes that CONNECT announces (5.0), and the largest packet that
+    /// these clients accept; `None` announces nothing, see [`Plan::packet_bytes_accepted`].
+    pub packet_size_max: Option<u32>,
     /// How clients reconnect after an unexpected end of their connection; without it they fail.
     pub reconnect: Option<Reconnect>,
     /// Declared losses of messages to these clients, which are no violation.
@@ -297,6 +304,7 @@ impl Default for Plan {
             routes: Vec::new(),
             phases: Vec::new(),
             actions: Vec::new(),
+            receive_bytes_max: Self::RECEIVE_BYTES_MAX,
             rtt_every_ns: None,
             overrun_after_ns: Self::OVERRUN_AFTER_NS,
         }
@@ -328,6 +336,7 @@ impl Default for Group {
             offline: None,
             absent: false,
             answers: false,
+            packet_size_max: None,
             reconnect: None,
             expect_losses: None,
             publish: Vec::new(),

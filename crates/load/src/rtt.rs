@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{Builder, JoinHandle};
 
-use tacho_codec::{Connect, Direction, Packet, Version, split_frame};
+use tacho_codec::{Announced, Connect, Direction, Packet, ReasonCode, Version, split_frame};
 use tacho_net::{Closed, ConnId, Handler, Loop, LoopConfig, Net, Next, Remote, clock, mailboxes};
 
 use crate::cells::Cells;
@@ -17,6 +17,9 @@ use crate::plan::{ClientIndex, Plan, Target};
 
 /// Delay before a reconnect.
 const RETRY_NS: u64 = 1_000_000_000;
+
+/// Limit on what a broker sends here, which is CONNACK and PINGRESP.
+const PACKET_BYTES_MAX: u32 = Plan::PACKET_BYTES_ACCEPTED;
 
 /// The running thread.
 #[derive(Debug)]
@@ -36,10 +39,15 @@ impl RttThread {
         let mailbox = mailboxes(1).pop().expect("one mailbox");
         let remote = mailbox.remote();
         let event_loop = Loop::<RttWorker>::new(LoopConfig::default(), mailbox)?;
+        let cpus = context.plan.cpus.clone();
         let connections = connections(&context.plan, &context.cells);
         let mut worker =
             RttWorker { connections, every_ns: every_ns.max(1), reports: reports.clone() };
         let work = move || {
+            // The thread that started this one may run elsewhere.
+            if !cpus.is_empty() {
+                let _ = tacho_net::bind_to_cpus(&cpus);
+            }
             if let Err(error) = event_loop.run(&mut worker) {
                 worker.report(ReportBody::RttFailed(error.to_string()));
             }
@@ -223,11 +231,20 @@ impl Handler for RttWorker {
         let Some(at) = self.at(conn) else { return data.len() };
         let mut used = 0;
         loop {
-            let frame = match split_frame(&data[used..], u32::MAX) {
+            let frame = match split_frame(&data[used..], PACKET_BYTES_MAX) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return used,
                 Err(error) => {
-                    self.fail(net, at, error.to_string());
+                    let packet = Announced::read(&data[used..]);
+                    let packet = packet.filter(|_| error.reason == ReasonCode::PACKET_TOO_LARGE);
+                    let why = packet.map_or_else(
+                        || error.to_string(),
+                        |packet| {
+                            let (name, bytes) = (packet.name(), packet.total_len);
+                            format!("the broker sent {name} of {bytes} bytes")
+                        },
+                    );
+                    self.fail(net, at, why);
                     return data.len();
                 }
             };

@@ -21,6 +21,7 @@ mod answer;
 mod client;
 mod connect;
 mod input;
+mod intake;
 mod life;
 mod lifecycle;
 mod message;
@@ -48,6 +49,7 @@ pub(crate) struct Worker {
     client_of: Vec<u32>,
     verifier: Verifier,
     recorder: Recorder,
+    intake: intake::Intake,
     phase: PhaseState,
     upcoming: VecDeque<Enter>,
     /// Next intended time of each stream that is not blocked, with the stream.
@@ -117,6 +119,7 @@ impl Worker {
             client_of: Vec::new(),
             verifier,
             recorder,
+            intake: intake::Intake::new(&context),
             phase: PhaseState::default(),
             upcoming: VecDeque::new(),
             due: BinaryHeap::new(),
@@ -279,6 +282,7 @@ impl Handler for Worker {
     }
 
     fn closed(&mut self, net: &mut Net<Self>, conn: ConnId, why: Closed) {
+        self.intake.forget(conn);
         let Some(client) = self.client_of(conn) else { return self.replaced_closed(conn) };
         self.clients[client].conn = None;
         if self.clients[client].state == State::Closing {

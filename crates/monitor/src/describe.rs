@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::description::{DataDisk, HostDescription, KERNEL_SETTINGS};
+use crate::description::{CONNTRACK_HASH, DataDisk, HostDescription, KERNEL_SETTINGS, OPEN_FILES};
 use crate::{ProcRoot, parse_cpu_list};
 
 /// Bytes of a sector in `/sys/dev/block/*/size`, whatever the disk's own sectors are.
@@ -15,14 +15,18 @@ const INSTANCE: [&str; 3] = ["sys_vendor", "product_name", "product_version"];
 const EMPTY_FIELDS: [&str; 5] =
     ["none", "not specified", "not applicable", "to be filled by o.e.m.", "default string"];
 
-/// Describes the machine below `root`; `data` is the directory that the broker writes to.
-pub fn describe_host(root: &ProcRoot, data: Option<&Path>) -> HostDescription {
+/// Describes the machine below `root`; `data` is the directory that the broker writes to, `pid` its
+/// process.
+pub fn describe_host(root: &ProcRoot, data: Option<&Path>, pid: Option<u32>) -> HostDescription {
     let cpu = root.text("cpuinfo").unwrap_or_default();
     let flags = value(&cpu, "flags", ':');
     let settings = KERNEL_SETTINGS.iter().filter_map(|name| {
         let path = root.path(format!("sys/{}", name.replace('.', "/")));
         Some(((*name).to_owned(), line(&path)?))
     });
+    let conntrack = line(&root.sys("module/nf_conntrack/parameters/hashsize"));
+    let others = [(CONNTRACK_HASH, conntrack), (OPEN_FILES, open_files(root, pid))];
+    let others = others.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     let description = HostDescription {
         host: line(&root.path("sys/kernel/hostname")).unwrap_or_default(),
         distribution: std::fs::read_to_string(root.etc("os-release"))
@@ -38,7 +42,7 @@ pub fn describe_host(root: &ProcRoot, data: Option<&Path>) -> HostDescription {
         instance: instance(root),
         virtualised: flags.map(|all| all.split_whitespace().any(|flag| flag == "hypervisor")),
         data_disk: data.and_then(|path| data_disk(root, path)),
-        settings: settings.collect(),
+        settings: settings.chain(others).collect(),
     };
     description.bounded()
 }
@@ -46,6 +50,14 @@ pub fn describe_host(root: &ProcRoot, data: Option<&Path>) -> HostDescription {
 fn memory(root: &ProcRoot) -> Option<u64> {
     let size = value(&root.text("meminfo").ok()?, "MemTotal", ':')?;
     size.strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// The hard limit of open files of a process, else of this one.
+fn open_files(root: &ProcRoot, pid: Option<u32>) -> Option<String> {
+    let of_broker = pid.and_then(|pid| root.text(format!("{pid}/limits")).ok());
+    let text = of_broker.or_else(|| root.text("self/limits").ok())?;
+    let limits = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    limits.split_whitespace().nth(1).map(str::to_owned)
 }
 
 /// Vendor, product and version, each once.

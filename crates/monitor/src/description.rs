@@ -35,6 +35,12 @@ pub const KERNEL_SETTINGS: [&str; 26] = [
     "vm.swappiness",
 ];
 
+/// Open files that a process may have at most: the hard limit.
+pub(crate) const OPEN_FILES: &str = "nofile";
+
+/// Size of the hash table of connection tracking, a parameter of its kernel module.
+pub(crate) const CONNTRACK_HASH: &str = "nf_conntrack hashsize";
+
 /// Limit on the characters of a text.
 const TEXT_CHARS_MAX: usize = 160;
 
@@ -60,7 +66,9 @@ pub struct HostDescription {
     pub virtualised: Option<bool>,
     /// What the broker's data directory is on.
     pub data_disk: Option<DataDisk>,
-    /// Those of [`KERNEL_SETTINGS`] that the system has.
+    /// Those of [`KERNEL_SETTINGS`] that the system has, `nf_conntrack hashsize`, and `nofile`: the
+    /// hard limit of open files, of the broker's process where that is known, else of the process
+    /// that describes the host.
     pub settings: BTreeMap<String, String>,
 }
 
@@ -100,7 +108,10 @@ impl HostDescription {
             model: disk.model.as_deref().map(bounded),
             ..disk
         });
-        self.settings.retain(|name, _| KERNEL_SETTINGS.contains(&name.as_str()));
+        self.settings.retain(|name, _| {
+            KERNEL_SETTINGS.contains(&name.as_str())
+                || [OPEN_FILES, CONNTRACK_HASH].contains(&&**name)
+        });
         self.settings.values_mut().for_each(|value| *value = bounded(value));
         self
     }

@@ -32,6 +32,12 @@ fn machine(root: &Path) -> ProcRoot {
          30 22 259:0 / /var/lib\\040data rw,noatime shared:7 - xfs /dev/nvme0n1 rw\n\
          31 22 0:5 / /var/lib rw - tmpfs tmpfs rw\n",
     );
+    let limits = |hard: &str| {
+        format!("Limit  Soft Limit  Hard Limit  Units\nMax open files  1024  {hard}  files\n")
+    };
+    write(root, "proc/self/limits", &limits("20000"));
+    write(root, "proc/7/limits", &limits("1048576"));
+    write(root, "sys/module/nf_conntrack/parameters/hashsize", "262144\n");
     write(root, "sys/devices/system/cpu/online", "0-1\n");
     write(root, "sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
     write(root, "sys/class/dmi/id/product_name", "m5.large\n");
@@ -47,7 +53,7 @@ fn machine(root: &Path) -> ProcRoot {
 fn a_machine_is_described_from_what_its_system_tells() {
     let root = tempfile::tempdir().expect("a folder");
     let proc = machine(root.path());
-    let host = describe_host(&proc, Some(Path::new("/var/lib data/broker")));
+    let host = describe_host(&proc, Some(Path::new("/var/lib data/broker")), Some(7));
     assert_eq!((host.host.as_str(), host.cores), ("broker-1", Some(2)));
     assert_eq!(host.distribution.as_deref(), Some("Debian 13"));
     assert_eq!(host.kernel.as_deref(), Some("6.1.0"));
@@ -55,7 +61,10 @@ fn a_machine_is_described_from_what_its_system_tells() {
     assert_eq!(host.memory_bytes, Some(8 << 30));
     assert_eq!(host.instance.as_deref(), Some("Amazon EC2 m5.large"));
     assert_eq!(host.virtualised, Some(true));
-    assert_eq!(host.settings.len(), 2, "{:?}", host.settings);
+    assert_eq!(host.settings.len(), 4, "{:?}", host.settings);
+    // That of the broker's process, not that of this one.
+    assert_eq!(host.settings["nofile"], "1048576");
+    assert_eq!(host.settings["nf_conntrack hashsize"], "262144");
     assert_eq!(host.settings["net.ipv4.tcp_rmem"], "4096 131072 6291456");
     let disk = host.data_disk.expect("a disk");
     assert_eq!((disk.file_system.as_str(), disk.device.as_str()), ("xfs", "/dev/nvme0n1"));
@@ -67,10 +76,11 @@ fn a_machine_is_described_from_what_its_system_tells() {
 fn what_the_system_does_not_tell_is_absent() {
     let root = tempfile::tempdir().expect("a folder");
     let proc = ProcRoot::new(root.path()).with_sys(root.path()).with_etc(root.path());
-    assert_eq!(describe_host(&proc, Some(Path::new("/data"))), HostDescription::default());
+    assert_eq!(describe_host(&proc, Some(Path::new("/data")), None), HostDescription::default());
     let proc = machine(root.path());
-    assert_eq!(describe_host(&proc, None).data_disk, None);
-    let disk = describe_host(&proc, Some(Path::new("/srv"))).data_disk.expect("a disk");
+    let host = describe_host(&proc, None, Some(8));
+    assert_eq!((host.data_disk, host.settings["nofile"].as_str()), (None, "20000"));
+    let disk = describe_host(&proc, Some(Path::new("/srv")), None).data_disk.expect("a disk");
     assert_eq!((disk.file_system.as_str(), disk.model), ("ext4", None));
 }
 

@@ -13,6 +13,12 @@ pub fn now_ns() -> u64 {
     (now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// Nanoseconds of CPU time that the calling thread has used. Costs a system call.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    (used.tv_sec as u64) * 1_000_000_000 + used.tv_nsec as u64
+}
+
 /// Nanoseconds since 1970 by the system's wall clock, for times that are stored or compared with
 /// other machines. The clock may be set back or forward, so durations must not be measured by it.
 #[must_use]

@@ -5,6 +5,7 @@ use crate::net::{Handler, Net};
 
 /// Closing a socket takes microseconds, and after a storm of disconnects thousands are due at once.
 const LINGERING_DROPPED_PER_TURN_MAX: usize = 256;
+const DROP_UNITS: u32 = 4;
 
 impl<H: Handler> Net<H> {
     /// The connection is over: `closed` will be called, and then its output is written.
@@ -22,8 +23,8 @@ impl<H: Handler> Net<H> {
         match conn.phase {
             Phase::Connecting | Phase::Open => {
                 conn.phase = phase;
-                conn.partial = Vec::new();
-                self.buffered_bytes -= std::mem::take(&mut conn.partial_counted);
+                (conn.partial, conn.unit) = (Vec::new(), None);
+                self.buffered_bytes -= std::mem::take(&mut conn.input_counted);
                 self.ending.push_back((id, why));
             }
             // `closed` is due already; a failure still cancels the rest of the output.
@@ -48,23 +49,17 @@ impl<H: Handler> Net<H> {
         }
     }
 
-    /// Calls `closed` for connections that are over. False if there was none.
-    pub(crate) fn report_ended(&mut self, handler: &mut H) -> bool {
-        let mut any = false;
-        while let Some((id, why)) = self.ending.pop_front() {
-            any = true;
-            handler.closed(self, id, why);
-            let Some(conn) = self.conns.get_mut(id) else { continue };
-            if conn.phase == Phase::Aborting {
-                self.reset_conn(id);
-            } else {
-                conn.phase = Phase::Lingering;
-                self.lingering.push_back((self.now_ns + self.limits.linger_ns, id));
-                self.push_dirty(id);
-                self.push_ready(id);
-            }
+    /// `closed` was called for the connection: drops it, or keeps it until its output is written.
+    pub(crate) fn end_reported(&mut self, id: ConnId) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        if conn.phase == Phase::Aborting {
+            self.reset_conn(id);
+        } else {
+            conn.phase = Phase::Lingering;
+            self.lingering.push_back((self.now_ns + self.limits.linger_ns, id));
+            self.push_dirty(id);
+            self.push_ready(id);
         }
-        any
     }
 
     /// When a lingering connection has written everything, it sends FIN and waits for the peer's.
@@ -98,13 +93,17 @@ impl<H: Handler> Net<H> {
             } else {
                 self.drop_conn(id);
             }
+            if !self.budget.charge(DROP_UNITS) {
+                return;
+            }
         }
     }
 
     /// Drops a connection that the handler no longer knows.
     pub(crate) fn drop_conn(&mut self, id: ConnId) {
         let Some(mut conn) = self.conns.remove(id) else { return };
-        self.buffered_bytes -= conn.output_counted + conn.partial_counted;
+        self.buffered_bytes -= conn.output_counted + conn.input_counted;
+        self.later_bytes -= conn.later_bytes;
         conn.output.clear(&mut self.pool);
         if let Some(mut filtering) = conn.filter.take() {
             filtering.wire.clear(&mut self.pool);

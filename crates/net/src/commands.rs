@@ -2,15 +2,18 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::budget::TurnBudget;
 use crate::conn::{Closed, Conn, ConnId, Demand, Filtering, Phase};
 use crate::counters::Counters;
 use crate::filter::Filter;
 use crate::handover::Detached;
 use crate::net::{Handler, Net};
 use crate::output::Output;
+use crate::pool::BufferPool;
 use crate::stream::Stream;
 use crate::timers::TimerId;
 
@@ -31,18 +34,45 @@ impl<H: Handler> Net<H> {
         self.last_turn_ns
     }
 
-    /// The expected wait of a connection that becomes ready now: the duration of the previous turn,
-    /// times the number of turns that the list of ready connections needs.
+    /// The expected wait of a connection that becomes ready now, until it has its answer: the
+    /// duration of the previous turn, times the number of turns that the connections need which
+    /// that turn had no time to read or to write to.
     #[must_use]
     #[inline]
     pub fn wait_ns(&self) -> u64 {
-        let turns = 1 + self.ready.len() / self.limits.connections_per_turn_max;
-        self.last_turn_ns * turns as u64
+        self.last_turn_ns.saturating_mul(1 + self.turns_due as u64)
     }
 
-    /// Bytes that this loop's connections hold in memory: output that their sockets have not
-    /// accepted, and input that their handler has not consumed. Output by reference does not count,
-    /// and output appended in this turn counts from the next one on.
+    /// Charges work to this turn's budget and says whether there is time for more: see
+    /// [`TurnBudget::charge`].
+    #[inline]
+    pub fn charge(&mut self, units: u32) -> bool {
+        self.budget.charge(units)
+    }
+
+    /// Begins another kind of work in [`Handler::turn`]: it has a share of the turn's time even if
+    /// the kinds before it have used up theirs, so that none starves.
+    #[inline]
+    pub fn begin_work(&mut self) {
+        self.budget.begin_work();
+    }
+
+    /// Has another turn begin without a sleep: for work that is left when no time is.
+    #[inline]
+    pub fn turn_again(&mut self) {
+        self.turns_again = true;
+    }
+
+    /// What is left of this turn, or of the part of it that is the handler's now.
+    #[must_use]
+    #[inline]
+    pub fn budget(&self) -> &TurnBudget {
+        &self.budget
+    }
+
+    /// Bytes that this loop's connections hold in memory, as allocated: output that their sockets
+    /// have not accepted, and input that their handler has not consumed. Output by reference does
+    /// not count, and output appended in this turn counts from the next one on.
     #[must_use]
     #[inline]
     pub fn buffered_bytes(&self) -> usize {
@@ -189,8 +219,9 @@ impl<H: Handler> Net<H> {
     }
 
     /// Closes a connection after its output. Input stops at once; `closed` with [`Closed::ByUs`] is
-    /// called before this turn ends. Then the loop continues to write the remaining output, sends
-    /// FIN and waits for the peer's, for at most [`LoopConfig::linger_ns`].
+    /// called before this turn ends, or in a later one if its time is used up. Then the loop
+    /// continues to write the remaining output, sends FIN and waits for the peer's, for at most
+    /// [`LoopConfig::linger_ns`].
     ///
     /// [`LoopConfig::linger_ns`]: crate::LoopConfig::linger_ns
     pub fn close(&mut self, conn: ConnId) {
@@ -202,7 +233,7 @@ impl<H: Handler> Net<H> {
     }
 
     /// Closes a connection without writing its output and resets it (the peer sees RST). `closed`
-    /// with [`Closed::ByUs`] is called before this turn ends.
+    /// with [`Closed::ByUs`] is called as after [`close`](Self::close).
     pub fn abort(&mut self, conn: ConnId) {
         self.fail(conn, Closed::ByUs);
     }
@@ -217,7 +248,8 @@ impl<H: Handler> Net<H> {
             return None;
         }
         let mut conn = self.conns.remove(conn)?;
-        self.buffered_bytes -= conn.output_counted + conn.partial_counted;
+        self.buffered_bytes -= conn.output_counted + conn.input_counted;
+        self.later_bytes -= conn.later_bytes;
         conn.stream.deregister(self.registry.as_ref());
         Some(Detached::new(conn, unread))
     }
@@ -266,8 +298,9 @@ impl<H: Handler> Net<H> {
         self.conns.get(conn)?.stream.local_addr().ok()
     }
 
-    /// Where to append output for `conn`. It leaves at the end of this turn. Output for a
-    /// connection that does not exist, is being closed or can no longer be written to is dropped.
+    /// Where to append output for `conn`. It leaves at the end of this turn, or in its order in a
+    /// later one if this one's time is used up. Output for a connection that does not exist, is
+    /// being closed or can no longer be written to is dropped.
     #[inline]
     pub fn out(&mut self, conn: ConnId) -> &mut Output<H::Shared> {
         if let Some(found) = self.conns.get_mut(conn)
@@ -276,14 +309,54 @@ impl<H: Handler> Net<H> {
             // Also while the socket is blocked: the flush counts the output held.
             if !found.on_dirty {
                 found.on_dirty = true;
-                self.dirty.push(conn);
+                self.dirty.push_back(conn);
             }
             found.output.prepare(&mut self.pool);
             return &mut found.output;
         }
-        self.scrap.clear(&mut self.pool);
-        self.scrap.prepare(&mut self.pool);
-        &mut self.scrap
+        no_output(&mut self.scrap, &mut self.pool)
+    }
+
+    /// The same for `bytes` of output that many connections get at once. It leaves behind the
+    /// output of [`out`](Self::out), and while it waits, more may be appended: then all leaves with
+    /// one write. See [`later_bytes`](Self::later_bytes) for how much waits.
+    #[inline]
+    pub fn out_later(&mut self, conn: ConnId, bytes: usize) -> &mut Output<H::Shared> {
+        if let Some(found) = self.conns.get_mut(conn)
+            && found.takes_output()
+        {
+            if !found.on_later {
+                found.on_later = true;
+                self.later.push_back(conn);
+            }
+            if !found.write_side.is_blocked() {
+                found.later_bytes += bytes;
+                self.later_bytes += bytes;
+            }
+            found.output.prepare(&mut self.pool);
+            return &mut found.output;
+        }
+        no_output(&mut self.scrap, &mut self.pool)
+    }
+
+    /// Bytes of [`out_later`](Self::out_later) that no write was tried for yet. A handler that
+    /// would append more without limit stops for this turn when they are many.
+    #[must_use]
+    #[inline]
+    pub fn later_bytes(&self) -> usize {
+        self.later_bytes
+    }
+
+    /// Writes the output of `conn` now, ahead of its order, unless its socket is full: for a
+    /// connection that gets much in one turn. Mail that was posted leaves before. Returns what is
+    /// left unwritten.
+    pub fn write_early(&mut self, conn: ConnId) -> usize {
+        let Some(found) = self.conns.get(conn) else { return 0 };
+        if found.phase == Phase::Open && !found.write_side.is_blocked() {
+            self.mail.send();
+            self.write_ahead(conn);
+        }
+        self.output_bytes(conn)
     }
 
     /// Bytes that the socket of `conn` has not accepted yet. The loop does not bound them: a
@@ -304,6 +377,32 @@ impl<H: Handler> Net<H> {
             found.drained_due = true;
             self.push_dirty(conn);
         }
+    }
+
+    /// Whether this side does not take the peer's input at present: the connection is paused, or
+    /// resumed and not read since. A handler does not blame such a peer for its silence.
+    #[must_use]
+    #[inline]
+    pub fn is_held_back(&self, conn: ConnId) -> bool {
+        self.conns.get(conn).is_some_and(|found| found.demand != Demand::Flowing)
+    }
+
+    /// To be called within [`Handler::input`] by a handler that leaves the beginning of a unit of
+    /// `len` bytes unconsumed, and cannot do anything before all of it is there. If it is large,
+    /// the loop reads the rest without passing it, in pieces of 64 KiB, and then passes the whole
+    /// unit alone; [`Handler::unit_grew`] is called meanwhile. What is kept counts in
+    /// [`Self::buffered_bytes`] as it arrives.
+    #[inline]
+    pub fn expect_unit(&mut self, len: usize) {
+        self.unit_len = len;
+    }
+
+    /// Within [`Handler::input`]: the allocation that the input is in, if it is large and has one
+    /// of its own. A handler that wants to keep a part of it may keep a handle instead of a copy.
+    #[must_use]
+    #[inline]
+    pub const fn shared_input(&self) -> Option<&Arc<Vec<u8>>> {
+        self.shared_input.as_ref()
     }
 
     /// Stops passing input. Readiness that the kernel reports meanwhile is remembered.
@@ -329,4 +428,14 @@ impl<H: Handler> Net<H> {
             self.push_ready(conn);
         }
     }
+}
+
+/// Takes output that goes nowhere.
+fn no_output<'a, S: AsRef<[u8]>>(
+    scrap: &'a mut Output<S>,
+    pool: &mut BufferPool,
+) -> &'a mut Output<S> {
+    scrap.clear(pool);
+    scrap.prepare(pool);
+    scrap
 }

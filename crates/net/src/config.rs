@@ -5,11 +5,16 @@ use std::net::TcpListener;
 /// Settings of one [`Loop`](crate::Loop).
 ///
 /// All bounds are per turn: the excess is handled in the next turn, which then does not sleep.
+/// [`turn_ns_max`](Self::turn_ns_max) bounds all work together, the others are upper bounds beside
+/// it.
 #[derive(Debug)]
 pub struct LoopConfig {
     /// Listening sockets; [`Handler::accepted`](crate::Handler::accepted) receives the index in
     /// this list. Several loops may listen on clones of one socket.
     pub listeners: Vec<TcpListener>,
+    /// How long a turn may take; 0 for any time. What is left then is done in the next turn: mail,
+    /// timers, reads, closes and writes wait in their order.
+    pub turn_ns_max: u64,
     /// Bytes that one read of one connection takes at most. Twice this much is allocated per loop.
     pub read_buffer_bytes: usize,
     /// Events taken from the kernel in one call.
@@ -49,6 +54,7 @@ impl Default for LoopConfig {
     fn default() -> Self {
         Self {
             listeners: Vec::new(),
+            turn_ns_max: 0,
             read_buffer_bytes: 64 * 1024,
             events_per_turn_max: 1024,
             connections_per_turn_max: 1024,

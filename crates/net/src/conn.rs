@@ -5,6 +5,7 @@ use std::io;
 use crate::filter::Filter;
 use crate::output::Output;
 use crate::stream::Stream;
+use crate::unit::Unit;
 
 /// Names a connection of one loop. Commands for a connection that no longer exists are ignored, so
 /// an id may be kept longer than its connection.
@@ -159,6 +160,10 @@ pub(crate) struct Conn<S> {
     pub(crate) on_ready: bool,
     /// Queued for writing.
     pub(crate) on_dirty: bool,
+    /// Queued for writing after all that are only dirty.
+    pub(crate) on_later: bool,
+    /// Its share of the output that may wait.
+    pub(crate) later_bytes: usize,
     /// The handler has not called the connection established: it is served after those that are.
     pub(crate) newcomer: bool,
     /// The output was above the high-water mark: `drained` is due when it reaches the low one.
@@ -166,11 +171,13 @@ pub(crate) struct Conn<S> {
     pub(crate) output: Output<S>,
     /// Input that the handler has not consumed.
     pub(crate) partial: Vec<u8>,
+    /// Or the beginning of a large unit; `partial` is empty then.
+    pub(crate) unit: Option<Box<Unit>>,
     pub(crate) filter: Option<Box<Filtering<S>>>,
     /// The share of `output` and of the filter's output in the loop's total.
     pub(crate) output_counted: usize,
-    /// The share of `partial` in the loop's total.
-    pub(crate) partial_counted: usize,
+    /// The share of `partial` and `unit` in the loop's total.
+    pub(crate) input_counted: usize,
 }
 
 impl<S: AsRef<[u8]>> Conn<S> {
@@ -187,13 +194,16 @@ impl<S: AsRef<[u8]>> Conn<S> {
             write_side,
             on_ready: false,
             on_dirty: false,
+            on_later: false,
+            later_bytes: 0,
             newcomer: false,
             drained_due: false,
             output: Output::new(),
             partial: Vec::new(),
+            unit: None,
             filter: None,
             output_counted: 0,
-            partial_counted: 0,
+            input_counted: 0,
         }
     }
 
@@ -208,6 +218,12 @@ impl<S: AsRef<[u8]>> Conn<S> {
     pub(crate) fn output_bytes(&self) -> usize {
         let filtered = self.filter.as_ref().map_or(0, |filtering| filtering.wire.len_bytes());
         self.output.len_bytes() + filtered
+    }
+
+    /// Bytes of memory for input that the handler has not consumed.
+    #[inline]
+    pub(crate) fn input_bytes(&self) -> usize {
+        self.partial.capacity() + self.unit.as_ref().map_or(0, |unit| unit.allocated())
     }
 
     /// Whether the handler may write to this connection.

@@ -10,6 +10,16 @@ pub struct Counters {
     pub sleeps: u64,
     /// Time in which the loop did not sleep, without the current turn.
     pub busy_ns: u64,
+    /// Turns that took longer than a millisecond. Counted where [`LoopConfig::turn_ns_max`] is set.
+    ///
+    /// [`LoopConfig::turn_ns_max`]: crate::LoopConfig::turn_ns_max
+    pub slow_turns: u64,
+    /// The longest turn.
+    pub turn_ns_max: u64,
+    /// The most CPU time of a slow turn: without what other programs or the hypervisor took.
+    pub turn_cpu_ns_max: u64,
+    /// The most units of work in one turn.
+    pub turn_units_max: u64,
     /// Connections accepted.
     pub accepted: u64,
     /// Connections closed at once because descriptors had run out.

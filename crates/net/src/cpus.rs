@@ -51,6 +51,15 @@ pub fn bind_to_cpus(_cpus: &[usize]) -> io::Result<()> {
     Ok(())
 }
 
+/// Gives the calling thread, and the threads and processes it starts from now on, the lowest
+/// priority until they end. Does nothing where the system has priorities of whole processes alone,
+/// or does not allow it.
+pub fn lower_priority() {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // On Linux, 0 is the calling thread (setpriority(2), "C library/kernel differences").
+    let _ = rustix::process::setpriority_process(None, 19);
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
@@ -62,5 +71,17 @@ mod tests {
         let seen = std::thread::spawn(move || bind_to_cpus(&[last]).map(|()| usable_cpus()));
         assert_eq!(seen.join().unwrap().unwrap(), [last]);
         assert_eq!(usable_cpus(), all, "other threads are not affected");
+    }
+
+    #[test]
+    fn a_thread_lowers_its_own_priority_alone() {
+        let priority = || rustix::process::getpriority_process(None).unwrap();
+        let before = priority();
+        let lowered = std::thread::spawn(move || {
+            lower_priority();
+            priority()
+        });
+        assert_eq!(lowered.join().unwrap(), 19);
+        assert_eq!(priority(), before);
     }
 }

@@ -15,6 +15,7 @@ use crate::mailbox::{MailRoom, Mailbox};
 use crate::net::{Handler, Net, Next};
 use crate::reading::ReadBuffer;
 use crate::stream::Stream;
+use crate::turn::NEWCOMER_UNITS;
 
 /// Tokens of connections are their indices; other tokens count down from the largest number.
 const WAKE: Token = Token(usize::MAX);
@@ -180,6 +181,11 @@ impl<H: Handler> Loop<H> {
                 Token(index) => self.net.note_event(index, event),
             }
         }
+        let net = &mut self.net;
+        if net.catch_up.is_under_way() {
+            let is_full = self.events.iter().count() >= net.limits.events_per_turn_max;
+            net.catch_up.polled(is_full, net.ready.len(), net.newcomers.len());
+        }
     }
 }
 
@@ -199,7 +205,7 @@ fn accept<H: Handler>(
         }
         // Refusals count as well, so that a turn ends even when descriptors have run out.
         for attempt in 0..net.limits.accepts_per_turn_max {
-            if attempt > 0 && !net.has_time() {
+            if attempt > 0 && !net.budget.charge(NEWCOMER_UNITS) {
                 break;
             }
             match reserve.accept(listener, now_ns) {

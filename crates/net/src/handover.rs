@@ -21,8 +21,8 @@ pub struct Detached<S> {
 
 impl<S: AsRef<[u8]>> Detached<S> {
     pub(crate) fn new(conn: Conn<S>, unread: &[u8]) -> Self {
-        let mut bytes = conn.partial;
-        bytes.extend_from_slice(unread);
+        let kept = conn.unit.map_or(conn.partial, |unit| unit.into_bytes());
+        let bytes = if unread.is_empty() { kept } else { [unread, &kept].concat() };
         Self {
             tag: 0,
             stream: conn.stream,

@@ -5,8 +5,9 @@
 //! broker and the load generator both implement [`Handler`] and let a [`Loop`] drive it:
 //!
 //! - **Sockets.** [`Loop`] accepts connections and reads each ready one once per turn into a
-//!   reused buffer; [`Handler::input`] consumes what it can. Output is appended to
-//!   [`Net::out`] and leaves in one write per connection and turn.
+//!   reused buffer; [`Handler::input`] consumes what it can. A large unit whose length the handler
+//!   knows ([`Net::expect_unit`]) arrives in pieces and is passed when it is whole. Output is
+//!   appended to [`Net::out`] and leaves in one write per connection and turn.
 //! - **Time.** [`Net::now_ns`] is read once per turn; [`Net::set_timer`] has a resolution of about
 //!   a millisecond, [`Next::At`] wakes the loop with the precision of the kernel's timers.
 //! - **Other shards.** [`Net::post`] collects messages during a turn and delivers them with one
@@ -20,6 +21,15 @@
 //! calls [`Handler::turn`], sends mail and flushes output. Every step is bounded, so that one busy
 //! connection, peer or listener cannot starve the others; a turn that leaves work behind is
 //! followed by another one without a sleep.
+//!
+//! The bound is one of time ([`LoopConfig::turn_ns_max`]). The loop and its handler charge the work
+//! they do to the [`TurnBudget`] of the turn, each step has a share of it, and what no time is left
+//! for waits in its order. A connection that waits to be written to gathers output meanwhile: under
+//! load more leaves with one write, not less. [`Net::out_later`] is for the output of long
+//! fan-outs, which waits behind all other output.
+//!
+//! After a late turn (the process was stopped, or the machine suspended) what has arrived meanwhile
+//! is read before timers fire: a peer that spoke in time is not taken for silent.
 //!
 //! Under messaging workloads about nine tenths of a broker's CPU time is the kernel's: TCP, and
 //! waking threads. Batching is therefore the lever: one read and one write per connection and turn,
@@ -49,6 +59,8 @@ pub mod tls;
 pub mod ws;
 
 mod alarm;
+mod budget;
+mod catch_up;
 mod closing;
 mod commands;
 mod config;
@@ -72,14 +84,16 @@ mod stream;
 mod timers;
 mod transport;
 mod turn;
+mod unit;
 #[cfg(feature = "sim")]
 mod virtual_socket;
 mod writing;
 
+pub use budget::TurnBudget;
 pub use config::LoopConfig;
 pub use conn::{Closed, ConnId};
 pub use counters::Counters;
-pub use cpus::{bind_to_cpus, usable_cpus};
+pub use cpus::{bind_to_cpus, lower_priority, usable_cpus};
 pub use event_loop::Loop;
 pub use filter::{Filter, Layers};
 pub use handover::Detached;

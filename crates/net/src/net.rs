@@ -6,11 +6,14 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
 use mio::{Registry, Token};
 
+use crate::budget::TurnBudget;
+use crate::catch_up::{CatchUp, LATE_NS};
 use crate::config::LoopConfig;
-use crate::conn::{Closed, Conn, ConnId};
+use crate::conn::{Closed, Conn, ConnId, Phase};
 use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::mailbox::MailRoom;
@@ -59,7 +62,14 @@ pub trait Handler: Sized {
     /// input. [`Net::resume_read`] passes the rest again without waiting for more bytes.
     fn input(&mut self, net: &mut Net<Self>, conn: ConnId, data: &[u8]) -> usize;
 
-    /// The connection has ended. All bytes that had arrived before were passed to `input`.
+    /// The unit of [`Net::expect_unit`] has grown to `len` bytes, and is not whole yet.
+    /// [`Net::buffered_bytes`] includes the memory that it takes.
+    fn unit_grew(&mut self, net: &mut Net<Self>, conn: ConnId, len: usize) {
+        let _ = (net, conn, len);
+    }
+
+    /// The connection has ended. All bytes that had arrived before were passed to `input`. Where
+    /// many end at once, the calls may take several turns.
     fn closed(&mut self, net: &mut Net<Self>, conn: ConnId, why: Closed);
 
     /// Unwritten output has fallen to the low-water mark after it was above the high one. A handler
@@ -125,6 +135,7 @@ pub enum Next {
 /// The bounds of [`LoopConfig`] that apply while the loop runs.
 pub(crate) struct Limits {
     pub(crate) read_buffer_bytes: usize,
+    pub(crate) events_per_turn_max: usize,
     pub(crate) connections_per_turn_max: usize,
     pub(crate) accepts_per_turn_max: usize,
     pub(crate) mails_per_turn_max: usize,
@@ -141,6 +152,7 @@ impl Limits {
     fn new(config: &LoopConfig) -> Self {
         Self {
             read_buffer_bytes: config.read_buffer_bytes.max(1),
+            events_per_turn_max: config.events_per_turn_max.max(1),
             connections_per_turn_max: config.connections_per_turn_max.max(1),
             accepts_per_turn_max: config.accepts_per_turn_max.max(1),
             mails_per_turn_max: config.mails_per_turn_max.max(1),
@@ -168,16 +180,18 @@ pub struct Net<H: Handler> {
     pub(crate) ready: VecDeque<ConnId>,
     /// The same for connections that are not established.
     pub(crate) newcomers: VecDeque<ConnId>,
-    /// Connections with output to write.
-    pub(crate) dirty: Vec<ConnId>,
-    /// Swapped with `dirty` while it is flushed.
-    pub(crate) flushing: Vec<ConnId>,
+    /// Connections with output to write, first come, first served.
+    pub(crate) dirty: VecDeque<ConnId>,
+    /// The same for output that may wait.
+    pub(crate) later: VecDeque<ConnId>,
+    /// Bytes of that output.
+    pub(crate) later_bytes: usize,
     /// Connections for which `closed` is due.
     pub(crate) ending: VecDeque<(ConnId, Closed)>,
     /// Lingering connections with the time at which they are dropped, in order of time.
     pub(crate) lingering: VecDeque<(u64, ConnId)>,
-    /// Connections whose output has fallen to the low-water mark in this flush.
-    pub(crate) drained: Vec<ConnId>,
+    /// Connections whose output has fallen to the low-water mark.
+    pub(crate) drained: VecDeque<ConnId>,
     pub(crate) wheel: Wheel,
     pub(crate) mail: MailRoom<H::Mail>,
     pub(crate) limits: Limits,
@@ -188,15 +202,24 @@ pub struct Net<H: Handler> {
     pub(crate) stopping: bool,
     /// Set by `tell_idle`, for this turn.
     pub(crate) tells_idle: bool,
+    /// Set by `turn_again`, until the next turn begins.
+    pub(crate) turns_again: bool,
     /// A turn is in progress; it began at `now_ns`.
     in_turn: bool,
     pub(crate) last_turn_ns: u64,
+    /// Turns like the last one that the connections which it has left ready or unwritten need.
+    pub(crate) turns_due: usize,
+    pub(crate) budget: TurnBudget,
+    pub(crate) catch_up: CatchUp,
     /// Bytes of output and of incomplete input held at present.
     pub(crate) buffered_bytes: usize,
+    /// The length of the unit of which the handler has just been passed the beginning; 0: not
+    /// known.
+    pub(crate) unit_len: usize,
+    /// The input that is being passed, if it is in an allocation of its own.
+    pub(crate) shared_input: Option<Arc<Vec<u8>>>,
     /// See [`Self::pace_accepts`].
     pub(crate) accept_gap_ns: u64,
-    /// Until when this turn may serve newcomers; 0 before the first one.
-    pub(crate) newcomers_until_ns: u64,
     /// `None` in a simulation, whose sockets need no registration.
     pub(crate) registry: Option<Registry>,
     #[cfg(feature = "sim")]
@@ -217,11 +240,12 @@ impl<H: Handler> Net<H> {
             scrap: Output::new(),
             ready: VecDeque::new(),
             newcomers: VecDeque::new(),
-            dirty: Vec::new(),
-            flushing: Vec::new(),
+            dirty: VecDeque::new(),
+            later: VecDeque::new(),
+            later_bytes: 0,
             ending: VecDeque::new(),
             lingering: VecDeque::new(),
-            drained: Vec::new(),
+            drained: VecDeque::new(),
             wheel: Wheel::new(now_ns),
             mail,
             limits: Limits::new(config),
@@ -229,11 +253,16 @@ impl<H: Handler> Net<H> {
             listening: true,
             stopping: false,
             tells_idle: false,
+            turns_again: false,
             in_turn: false,
             last_turn_ns: 0,
+            turns_due: 0,
+            budget: TurnBudget::new(config.turn_ns_max),
+            catch_up: CatchUp::default(),
             buffered_bytes: 0,
+            unit_len: 0,
+            shared_input: None,
             accept_gap_ns: 0,
-            newcomers_until_ns: 0,
             registry,
             #[cfg(feature = "sim")]
             outgoing: crate::virtual_socket::Outgoing::default(),
@@ -245,6 +274,16 @@ impl<H: Handler> Net<H> {
         self.now_ns = now_ns;
         self.in_turn = true;
         self.counters.turns += 1;
+        self.budget.begin_turn(now_ns);
+        self.note_lateness();
+    }
+
+    /// Notes whether this turn is late.
+    pub(crate) fn note_lateness(&mut self) {
+        if self.wheel.next_expiry_ns().saturating_add(LATE_NS) < self.now_ns {
+            // Each connection has one event, and they take turns being reported.
+            self.catch_up.begin(1 + self.conns.len() / self.limits.events_per_turn_max);
+        }
     }
 
     /// Records how long the turn took, unless that was done already. A loop that does not sleep
@@ -253,10 +292,12 @@ impl<H: Handler> Net<H> {
         if std::mem::take(&mut self.in_turn) {
             self.last_turn_ns = now_ns.saturating_sub(self.now_ns);
             self.counters.busy_ns += self.last_turn_ns;
+            self.budget.end_turn(self.last_turn_ns, &mut self.counters);
         }
     }
 
     /// Whether sockets and time are simulated.
+    #[cfg(feature = "sim")]
     pub(crate) const fn is_simulated(&self) -> bool {
         self.registry.is_none()
     }
@@ -291,7 +332,21 @@ impl<H: Handler> Net<H> {
             && !conn.write_side.is_blocked()
         {
             conn.on_dirty = true;
-            self.dirty.push(id);
+            self.dirty.push_back(id);
+        }
+    }
+
+    /// Updates the loop's total by the unconsumed input of a connection.
+    #[inline]
+    pub(crate) fn count_input(&mut self, id: ConnId) {
+        if let Some(conn) = self.conns.get_mut(id)
+            && conn.phase == Phase::Open
+        {
+            let bytes = conn.input_bytes();
+            if bytes != conn.input_counted {
+                self.buffered_bytes = self.buffered_bytes - conn.input_counted + bytes;
+                conn.input_counted = bytes;
+            }
         }
     }
 

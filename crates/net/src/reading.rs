@@ -1,10 +1,18 @@
 //! Reading: from readiness reported by the kernel to [`Handler::input`].
 
 use std::io::{ErrorKind, Read};
+use std::sync::Arc;
 
 use crate::conn::{Closed, ConnId, Demand, Phase, ReadSide, WriteSide};
 use crate::net::{Handler, Net};
 use crate::readiness::Readiness;
+use crate::unit::{PIECE_BYTES, Unit};
+
+/// Copying to memory that was not touched before takes a microsecond for about so much.
+const COPIED_BYTES_PER_UNIT: usize = 4096;
+
+/// A buffer for so little is kept for the next bytes.
+const SMALL_BYTES: usize = 4096;
 
 /// The reused buffer of a loop. Left-over bytes fit in its first half; a read begins right behind
 /// them, so that both are passed to the handler as one slice.
@@ -85,6 +93,8 @@ impl<H: Handler> Net<H> {
         }
         if conn.filter.is_some() {
             self.read_filtered(handler, id, buffer);
+        } else if let Some(unit) = conn.unit.take() {
+            self.read_unit(handler, id, unit);
         } else if conn.partial.is_empty() {
             if let Got::Bytes(len) = self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]) {
                 self.pass(handler, id, &buffer.bytes[..len]);
@@ -98,32 +108,124 @@ impl<H: Handler> Net<H> {
     /// Passes `data` to the handler and keeps what it does not consume.
     #[inline]
     fn pass(&mut self, handler: &mut H, id: ConnId, data: &[u8]) {
+        self.unit_len = 0;
         let consumed = handler.input(self, id, data);
         debug_assert!(consumed <= data.len(), "a handler cannot consume more than it is given");
         if consumed < data.len()
             && let Some(conn) = self.conns.get_mut(id)
             && conn.phase == Phase::Open
         {
-            conn.partial.extend_from_slice(&data[consumed..]);
+            let left = &data[consumed..];
+            if left.len() >= PIECE_BYTES && left.len() < self.unit_len {
+                conn.unit = Some(Unit::begin(self.unit_len, left));
+                return;
+            }
+            if left.len() > SMALL_BYTES {
+                conn.partial.reserve_exact(left.len());
+            }
+            conn.partial.extend_from_slice(left);
         }
     }
 
     /// Passes bytes that are in a buffer of their own, and keeps the rest in it.
-    fn pass_kept(&mut self, handler: &mut H, id: ConnId, mut kept: Vec<u8>) {
+    fn pass_kept(&mut self, handler: &mut H, id: ConnId, kept: Vec<u8>) {
+        if kept.len() > PIECE_BYTES {
+            return self.pass_large(handler, id, kept);
+        }
+        self.unit_len = 0;
         let consumed = handler.input(self, id, &kept).min(kept.len());
-        if consumed < kept.len()
+        self.keep_rest(id, kept, consumed);
+    }
+
+    /// The same with an allocation that the handler may keep.
+    fn pass_large(&mut self, handler: &mut H, id: ConnId, kept: Vec<u8>) {
+        let shared = Arc::new(kept);
+        self.shared_input = Some(Arc::clone(&shared));
+        self.unit_len = 0;
+        let consumed = handler.input(self, id, &shared).min(shared.len());
+        self.shared_input = None;
+        match Arc::try_unwrap(shared) {
+            Ok(kept) => self.keep_rest(id, kept, consumed),
+            Err(shared) => self.keep_rest(id, shared[consumed..].to_vec(), 0),
+        }
+    }
+
+    /// Keeps what the handler has not consumed of `kept`.
+    fn keep_rest(&mut self, id: ConnId, mut kept: Vec<u8>, consumed: usize) {
+        let left = kept.len() - consumed;
+        if left > 0
             && let Some(conn) = self.conns.get_mut(id)
             && conn.phase == Phase::Open
         {
-            kept.drain(..consumed);
-            if kept.capacity() > 4 * kept.len() + 4096 {
-                kept.shrink_to_fit();
+            if left >= PIECE_BYTES && left < self.unit_len {
+                conn.unit = Some(Unit::begin(self.unit_len, &kept[consumed..]));
+                self.pool.give(kept);
+            } else {
+                kept.drain(..consumed);
+                if kept.capacity() > 4 * kept.len() + SMALL_BYTES {
+                    kept.shrink_to_fit();
+                }
+                if !conn.partial.is_empty() {
+                    kept.reserve_exact(conn.partial.len());
+                    kept.extend_from_slice(&conn.partial);
+                }
+                conn.partial = kept;
             }
-            conn.partial = kept;
         } else {
             self.pool.give(kept);
         }
         self.keep_ready(id);
+    }
+
+    /// One read into a unit that is not whole.
+    fn read_unit(&mut self, handler: &mut H, id: ConnId, mut unit: Box<Unit>) {
+        match self.read(id, unit.room()) {
+            Got::Bytes(len) => {
+                unit.grown(len);
+                self.pass_unit(handler, id, unit, Vec::new());
+            }
+            Got::Nothing => self.put_unit_back(id, unit),
+            Got::End => {}
+        }
+    }
+
+    /// Passes a unit that has grown, if it is whole by now; `behind` it are the first bytes of
+    /// others.
+    fn pass_unit(&mut self, handler: &mut H, id: ConnId, unit: Box<Unit>, behind: Vec<u8>) {
+        if !unit.is_whole() {
+            let len = unit.len();
+            self.pool.give(behind);
+            self.put_unit_back(id, unit);
+            self.count_input(id);
+            return handler.unit_grew(self, id, len);
+        }
+        let is_last = behind.is_empty();
+        if is_last {
+            self.pool.give(behind);
+        } else {
+            // So that it moves along if the connection does.
+            self.put_back(id, behind);
+        }
+        self.budget.charge((unit.len() / COPIED_BYTES_PER_UNIT) as u32);
+        self.pass_large(handler, id, unit.into_bytes());
+        if !is_last
+            && let Some(conn) = self.conns.get_mut(id)
+            && conn.phase == Phase::Open
+            && conn.demand == Demand::Flowing
+        {
+            // Behind the unit, too, if the handler has left that.
+            let kept = std::mem::take(&mut conn.partial);
+            self.pass_kept(handler, id, kept);
+        }
+    }
+
+    /// Returns a unit that was taken and is not whole.
+    fn put_unit_back(&mut self, id: ConnId, unit: Box<Unit>) {
+        if let Some(conn) = self.conns.get_mut(id)
+            && conn.phase == Phase::Open
+        {
+            conn.unit = Some(unit);
+        }
     }
 
     /// A connection whose readiness is not exhausted, or whose end is pending, stays on the list.
@@ -133,10 +235,10 @@ impl<H: Handler> Net<H> {
         if conn.phase != Phase::Open {
             return;
         }
-        let partial_bytes = conn.partial.len();
-        if partial_bytes != conn.partial_counted {
-            self.buffered_bytes = self.buffered_bytes - conn.partial_counted + partial_bytes;
-            conn.partial_counted = partial_bytes;
+        let input_bytes = conn.input_bytes();
+        if input_bytes != conn.input_counted {
+            self.buffered_bytes = self.buffered_bytes - conn.input_counted + input_bytes;
+            conn.input_counted = input_bytes;
         }
         let has_work = match conn.demand {
             Demand::Flowing => conn.read_side.is_readable(),
@@ -153,9 +255,13 @@ impl<H: Handler> Net<H> {
         let mut kept = std::mem::take(&mut conn.partial);
         let front = kept.len();
         if front > buffer.read_bytes_max {
-            // Part of a large unit: it grows in its own buffer.
+            // Part of a large unit, or a large one that is left: it grows in its own buffer.
             let got = self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]);
             if let Got::Bytes(len) = got {
+                if kept.capacity() - front < len {
+                    // An eighth: little memory is unused, and little is copied again.
+                    kept.reserve_exact(len.max(front / 8));
+                }
                 kept.extend_from_slice(&buffer.bytes[..len]);
                 return self.pass_kept(handler, id, kept);
             }
@@ -167,7 +273,7 @@ impl<H: Handler> Net<H> {
             Got::Bytes(len) => {
                 buffer.bytes[..front].copy_from_slice(&kept);
                 kept.clear();
-                if kept.capacity() <= 4096 {
+                if kept.capacity() <= SMALL_BYTES {
                     self.put_back(id, kept);
                 }
                 self.pass(handler, id, &buffer.bytes[..front + len]);
@@ -240,11 +346,23 @@ impl<H: Handler> Net<H> {
             };
         }
         if grown {
-            self.pass_kept(handler, id, plain);
+            self.pass_plain(handler, id, plain);
         } else if plain.is_empty() {
             self.pool.give(plain);
         } else {
             self.put_back(id, plain);
+        }
+    }
+
+    /// Passes what came out of the filter.
+    fn pass_plain(&mut self, handler: &mut H, id: ConnId, mut plain: Vec<u8>) {
+        match self.conns.get_mut(id).and_then(|conn| conn.unit.take()) {
+            Some(mut unit) => {
+                let taken = unit.extend(&plain);
+                plain.drain(..taken);
+                self.pass_unit(handler, id, unit, plain);
+            }
+            None => self.pass_kept(handler, id, plain),
         }
     }
 

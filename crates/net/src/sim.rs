@@ -19,6 +19,7 @@ use crate::mailbox::{Batch, MailRoom, Mailbox};
 use crate::net::{Handler, Net, Next};
 use crate::reading::ReadBuffer;
 use crate::stream::Stream;
+use crate::turn::NEWCOMER_UNITS;
 use crate::virtual_socket::{self, Socket};
 
 pub use crate::virtual_socket::Peer;
@@ -42,6 +43,9 @@ pub struct Faults {
     pub stall_percent: u8,
     /// See [`Faults::stall_percent`].
     pub stall_ns_max: u64,
+    /// A unit of work takes a time drawn from 0 to this, so that turns reach their time limit. It
+    /// is a matter of turns only: [`Simulation::now_ns`] does not advance.
+    pub unit_ns_max: u64,
     /// Share of new connections that are refused as if descriptors had run out.
     pub refuse_percent: u8,
 }
@@ -80,6 +84,7 @@ impl<H: Handler> Simulation<H> {
             let mut net = Net::new(&config, MailRoom::new(mailbox), None, now_ns);
             net.outgoing.short_percent = faults.short_io_percent;
             net.outgoing.seed = !seed ^ ((net.shard() as u64) << 32);
+            net.budget.draw(net.outgoing.seed);
             handler.started(&mut net);
             Shard {
                 buffer: ReadBuffer::new(net.limits.read_buffer_bytes),
@@ -224,12 +229,16 @@ impl<H: Handler> Shard<H> {
             net.now_ns = now_ns;
         }
         net.counters.turns += 1;
+        net.budget.begin_drawn_turn(net.now_ns, faults.unit_ns_max);
+        net.note_lateness();
         release_mail(net, &mut self.withheld, faults, rng);
         report_edges(net, faults, rng);
+        net.catch_up.polled(false, net.ready.len(), net.newcomers.len());
         let backlog = &mut self.backlog;
         self.next = net.turn(&mut self.handler, &mut self.buffer, |net, handler| {
             accept(net, handler, backlog, faults, rng);
         });
+        net.budget.end_drawn_turn(&mut net.counters);
         if !net.listening {
             self.backlog.clear();
         }
@@ -301,7 +310,10 @@ fn accept<H: Handler>(
     if !net.listening {
         return;
     }
-    for _ in 0..net.limits.accepts_per_turn_max {
+    for attempt in 0..net.limits.accepts_per_turn_max {
+        if attempt > 0 && !net.budget.charge(NEWCOMER_UNITS) {
+            return;
+        }
         let Some((socket, listener)) = backlog.pop_front() else { return };
         if rng.u8(..100) < faults.refuse_percent {
             net.counters.refused += 1;

@@ -11,6 +11,8 @@ const SLOTS: usize = 1 << SLOT_BITS;
 /// 8 levels of 64 slots reach 2^48 ticks, which is more than 64 bits of nanoseconds.
 const LEVELS: usize = 8;
 const NONE: u32 = u32::MAX;
+/// Entries that one call moves: each takes up to about 50 ns.
+const MOVES_MAX: usize = 4096;
 
 /// Names a timer of [`Net::set_timer`](crate::Net::set_timer). Cancelling a timer that has fired
 /// has no effect, so an id may be kept longer than its timer.
@@ -46,7 +48,7 @@ struct List {
 const EMPTY: List = List { first: NONE, last: NONE };
 
 /// Setting and cancelling take constant time and no allocation once the wheel has grown; timers
-/// fire in the order of their deadlines, never early.
+/// never fire early, and in the order of their deadlines unless thousands are due in one tick.
 ///
 /// An entry sits at the level of the highest group of 6 bits in which its tick differs from the
 /// current one. Therefore all occupied slots lie ahead, and the lowest occupied slot of the lowest
@@ -59,6 +61,8 @@ pub(crate) struct Wheel {
     lists: Box<[[List; SLOTS]; LEVELS]>,
     due: VecDeque<TimerId>,
     sorting: Vec<(u64, TimerId)>,
+    /// The slot above the lowest level from which not all entries have moved down yet, if any.
+    opened: Option<(usize, usize)>,
 }
 
 impl Wheel {
@@ -71,6 +75,7 @@ impl Wheel {
             lists: Box::new([[EMPTY; SLOTS]; LEVELS]),
             due: VecDeque::new(),
             sorting: Vec::new(),
+            opened: None,
         }
     }
 
@@ -109,21 +114,31 @@ impl Wheel {
         self.next_slot().map_or(u64::MAX, |(_, _, tick)| tick << TICK_SHIFT)
     }
 
+    /// When the first timer that is not in the list of due ones expires, or earlier; `u64::MAX` if
+    /// there is none, or if [`advance`](Self::advance) is not through with what is due.
+    pub(crate) fn next_expiry_ns(&self) -> u64 {
+        if self.due.is_empty() && self.opened.is_none() { self.next_ns() } else { u64::MAX }
+    }
+
     /// Moves the timers that are due by now to the list that [`pop`](Self::pop) takes from, and
-    /// returns the length of that list.
+    /// returns the length of that list. However many there are, a call takes a fraction of a
+    /// millisecond: it moves a part of them, and the next call continues.
     pub(crate) fn advance(&mut self, now_ns: u64) -> usize {
         let now_tick = now_ns >> TICK_SHIFT;
+        let mut moves_left = MOVES_MAX;
         while let Some((level, slot, tick)) = self.next_slot() {
             if tick > now_tick {
                 break;
             }
+            if moves_left == 0 {
+                return self.due.len();
+            }
             self.tick = self.tick.max(tick);
-            let list = std::mem::replace(&mut self.lists[level][slot], EMPTY);
-            self.occupied[level] &= !(1 << slot);
             if level == 0 {
-                self.expire(list);
+                self.expire(slot, &mut moves_left);
             } else {
-                self.cascade(list);
+                self.opened = Some((level, slot));
+                self.cascade(level, slot, &mut moves_left);
             }
         }
         self.tick = self.tick.max(now_tick);
@@ -143,6 +158,9 @@ impl Wheel {
     }
 
     fn next_slot(&self) -> Option<(usize, usize, u64)> {
+        if let Some((level, slot)) = self.opened {
+            return Some((level, slot, self.tick));
+        }
         let level = self.occupied.iter().position(|&slots| slots != 0)?;
         let slot = self.occupied[level].trailing_zeros();
         let shift = SLOT_BITS * level as u32;
@@ -150,26 +168,39 @@ impl Wheel {
         Some((level, slot as usize, above | (u64::from(slot) << shift)))
     }
 
-    fn expire(&mut self, list: List) {
-        let mut index = list.first;
-        while index != NONE {
+    /// Makes the timers of a slot of the lowest level due, in the order of their deadlines if they
+    /// are no more than may move.
+    fn expire(&mut self, slot: usize, moves_left: &mut usize) {
+        while *moves_left > 0
+            && let Some(index) = self.take_first(0, slot)
+        {
+            *moves_left -= 1;
             let entry = &mut self.entries[index as usize];
             entry.place = Place::Due;
             let id = TimerId { index, generation: entry.generation };
             self.sorting.push((entry.deadline_ns, id));
-            index = entry.next;
         }
         self.sorting.sort_by_key(|&(deadline_ns, _)| deadline_ns);
         self.due.extend(self.sorting.drain(..).map(|(_, id)| id));
     }
 
-    fn cascade(&mut self, list: List) {
-        let mut index = list.first;
-        while index != NONE {
-            let next = self.entries[index as usize].next;
+    /// Moves the timers of a slot down, which is the opened one.
+    fn cascade(&mut self, level: usize, slot: usize, moves_left: &mut usize) {
+        while *moves_left > 0
+            && let Some(index) = self.take_first(level, slot)
+        {
+            *moves_left -= 1;
             self.place(index);
-            index = next;
         }
+    }
+
+    fn take_first(&mut self, level: usize, slot: usize) -> Option<u32> {
+        let index = self.lists[level][slot].first;
+        if index == NONE {
+            return None;
+        }
+        self.unlink(index, level, slot);
+        Some(index)
     }
 
     fn place(&mut self, index: u32) {
@@ -212,6 +243,7 @@ impl Wheel {
         }
         if self.lists[level][slot].first == NONE {
             self.occupied[level] &= !(1 << slot);
+            self.opened = self.opened.filter(|&opened| opened != (level, slot));
         }
     }
 

@@ -1,8 +1,13 @@
 //! One turn of a loop, real or simulated.
 
-use crate::clock;
+use crate::budget::Part;
 use crate::net::{Handler, Net, Next};
 use crate::reading::ReadBuffer;
+
+/// What serving a newcomer or accepting one costs: enough for a look at the clock.
+pub(crate) const NEWCOMER_UNITS: u32 = 32;
+const READ_UNITS: u32 = 2;
+const END_UNITS: u32 = 4;
 
 impl<H: Handler> Net<H> {
     /// The steps of a turn after its events were recorded. `accept` accepts new connections.
@@ -13,13 +18,23 @@ impl<H: Handler> Net<H> {
         buffer: &mut ReadBuffer,
         accept: impl FnOnce(&mut Self, &mut H),
     ) -> Next {
+        self.turns_again = false;
+        self.budget.begin_part(Part::Mail);
         self.deliver_mail(handler);
-        self.fire_timers(handler);
-        self.serve_ready(handler, buffer);
-        self.newcomers_until_ns = 0;
-        self.serve_newcomers(handler, buffer);
+        let timers_first = !self.catch_up.is_under_way();
+        if timers_first {
+            self.fire_timers(handler);
+        }
+        self.budget.begin_part(Part::Reads);
+        let served = self.serve_ready(handler, buffer);
+        self.budget.begin_part_of(self.limits.newcomers_budget_ns);
+        let served_newcomers = self.serve_newcomers(handler, buffer);
         accept(self, handler);
+        if !timers_first && self.catch_up.served(served, served_newcomers) {
+            self.fire_timers(handler);
+        }
         self.report_ended(handler);
+        self.budget.begin_part(Part::Work);
         let mut next = handler.turn(self);
         if self.report_ended(handler) {
             // The calls of `closed` may have left work.
@@ -41,7 +56,11 @@ impl<H: Handler> Net<H> {
         !self.ready.is_empty()
             || !self.newcomers.is_empty()
             || !self.dirty.is_empty()
+            || !self.later.is_empty()
+            || !self.drained.is_empty()
             || !self.ending.is_empty()
+            || self.catch_up.is_under_way()
+            || self.turns_again
     }
 
     /// When the next turn must begin; `u64::MAX` if nothing is scheduled.
@@ -62,60 +81,85 @@ impl<H: Handler> Net<H> {
             return;
         }
         let count = self.mail.collect().min(self.limits.mails_per_turn_max);
-        for _ in 0..count {
+        let mut taken = 0;
+        while taken < count {
             if let Some((from, mail)) = self.mail.take() {
                 handler.mail(self, from, mail);
             }
+            taken += 1;
+            if !self.budget.charge(1) {
+                break;
+            }
         }
-        self.mail.delivered(count);
+        self.mail.delivered(taken);
     }
 
     fn fire_timers(&mut self, handler: &mut H) {
+        self.budget.begin_part(Part::Timers);
         let due = self.wheel.advance(self.now_ns);
         for _ in 0..due.min(self.limits.timers_per_turn_max) {
             if let Some(token) = self.wheel.pop() {
                 handler.timer(self, token);
             }
-        }
-    }
-
-    /// Serves every connection that is ready now once, in order, up to the bound of a turn.
-    fn serve_ready(&mut self, handler: &mut H, buffer: &mut ReadBuffer) {
-        let count = self.ready.len().min(self.limits.connections_per_turn_max);
-        for _ in 0..count {
-            if let Some(id) = self.ready.pop_front() {
-                self.serve(handler, id, buffer);
-            }
-        }
-    }
-
-    /// Serves connections that are not established, at least one, within the turn's budget for
-    /// newcomers. The rest of the budget is for accepting more.
-    fn serve_newcomers(&mut self, handler: &mut H, buffer: &mut ReadBuffer) {
-        if !self.newcomers.is_empty() {
-            // Starts the budget.
-            self.has_time();
-        }
-        for _ in 0..self.newcomers.len() {
-            if let Some(id) = self.newcomers.pop_front() {
-                self.serve(handler, id, buffer);
-            }
-            if !self.has_time() {
+            if !self.budget.charge(1) {
                 return;
             }
         }
     }
 
-    /// Whether the turn's budget for newcomers lasts. Simulated turns take no time.
-    pub(crate) fn has_time(&mut self) -> bool {
-        let budget_ns = self.limits.newcomers_budget_ns;
-        if budget_ns == 0 || self.is_simulated() {
-            return true;
+    /// Serves every connection that is ready now once, in order, up to the bounds of a turn.
+    /// Returns how many were served.
+    fn serve_ready(&mut self, handler: &mut H, buffer: &mut ReadBuffer) -> usize {
+        let ready = self.ready.len();
+        let count = ready.min(self.limits.connections_per_turn_max);
+        let mut served = 0;
+        while served < count {
+            if let Some(id) = self.ready.pop_front() {
+                self.serve(handler, id, buffer);
+            }
+            served += 1;
+            if !self.budget.charge(READ_UNITS) {
+                break;
+            }
         }
-        let now_ns = clock::now_ns();
-        if self.newcomers_until_ns == 0 {
-            self.newcomers_until_ns = now_ns + budget_ns;
+        self.turns_due = (ready - served) / served.max(1);
+        served
+    }
+
+    /// Serves connections that are not established, at least one, within the turn's budget for
+    /// newcomers. The rest of the budget is for accepting more. Returns how many were served.
+    fn serve_newcomers(&mut self, handler: &mut H, buffer: &mut ReadBuffer) -> usize {
+        if !self.newcomers.is_empty() {
+            // Starts the budget.
+            self.budget.look();
         }
-        now_ns < self.newcomers_until_ns
+        let mut served = 0;
+        for _ in 0..self.newcomers.len() {
+            if let Some(id) = self.newcomers.pop_front() {
+                self.serve(handler, id, buffer);
+            }
+            served += 1;
+            if !self.budget.charge(NEWCOMER_UNITS) {
+                break;
+            }
+        }
+        served
+    }
+
+    /// Calls `closed` for connections that are over, in order, up to the bounds of a turn. False if
+    /// there was none.
+    fn report_ended(&mut self, handler: &mut H) -> bool {
+        if self.ending.is_empty() {
+            return false;
+        }
+        self.budget.begin_part(Part::Ends);
+        while let Some((id, why)) = self.ending.pop_front() {
+            handler.closed(self, id, why);
+            self.end_reported(id);
+            if !self.budget.charge(END_UNITS) {
+                break;
+            }
+        }
+        true
     }
 }

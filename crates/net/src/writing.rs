@@ -1,39 +1,98 @@
 //! The flush at the end of a turn: one write per connection with output.
 
+use std::collections::VecDeque;
 use std::io::ErrorKind;
 
+use crate::budget::Part;
 use crate::conn::{Closed, Conn, ConnId, Phase, WriteSide};
 use crate::net::{Handler, Net};
 use crate::pool::BufferPool;
 
+const WRITE_UNITS: u32 = 4;
+
+/// The lines in which connections wait for their output to be written.
+#[derive(Clone, Copy)]
+enum Line {
+    Answers,
+    /// Behind all others.
+    Later,
+}
+
 impl<H: Handler> Net<H> {
-    /// Writes once to every connection that has output and is not blocked.
+    /// Writes once to every connection that has output and is not blocked, in order, up to the
+    /// bounds of a turn; what may wait comes last. The last turn of a loop writes everything.
     pub(crate) fn flush(&mut self, handler: &mut H) {
         if !self.scrap.is_empty() {
             // Otherwise shared pieces in it would live as long as this loop.
             self.scrap.clear(&mut self.pool);
         }
-        if self.dirty.is_empty() {
-            return;
+        self.begin_part(Part::Answers);
+        let flushed = self.flush_line(Line::Answers);
+        if self.budget.is_spent() {
+            self.turns_due += self.dirty.len() / flushed.max(1);
         }
-        let mut flushing = std::mem::take(&mut self.flushing);
-        std::mem::swap(&mut self.dirty, &mut flushing);
-        for id in flushing.drain(..) {
-            self.flush_one(id);
-        }
-        self.flushing = flushing;
+        self.begin_part(Part::Rest);
+        self.flush_line(Line::Later);
         // Output appended here leaves in the next turn, which does not sleep then.
-        for id in std::mem::take(&mut self.drained) {
-            if self.is_open(id) {
+        for _ in 0..self.drained.len() {
+            if let Some(id) = self.drained.pop_front()
+                && self.is_open(id)
+            {
                 handler.drained(self, id);
             }
+            if !self.budget.charge(1) {
+                return;
+            }
         }
+    }
+
+    fn begin_part(&mut self, part: Part) {
+        if self.stopping {
+            self.budget.lift();
+        } else {
+            self.budget.begin_part(part);
+        }
+    }
+
+    fn line(&mut self, line: Line) -> &mut VecDeque<ConnId> {
+        match line {
+            Line::Answers => &mut self.dirty,
+            Line::Later => &mut self.later,
+        }
+    }
+
+    /// Writes to the connections that are in a line now; returns how many it has come to.
+    #[inline]
+    fn flush_line(&mut self, line: Line) -> usize {
+        let count = self.line(line).len();
+        for flushed in 1..=count {
+            if let Some(id) = self.line(line).pop_front()
+                && let Some(conn) = self.conns.get_mut(id)
+            {
+                match line {
+                    Line::Answers => conn.on_dirty = false,
+                    Line::Later => conn.on_later = false,
+                }
+                self.flush_one(id);
+            }
+            if !self.budget.charge(WRITE_UNITS) {
+                return flushed;
+            }
+        }
+        count
+    }
+
+    /// Writes to a connection ahead of its turn. It stays in its lines, where nothing is left to be
+    /// written when its turn comes.
+    pub(crate) fn write_ahead(&mut self, id: ConnId) {
+        self.flush_one(id);
+        self.budget.charge(WRITE_UNITS);
     }
 
     #[inline]
     fn flush_one(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
-        conn.on_dirty = false;
+        self.later_bytes -= std::mem::take(&mut conn.later_bytes);
         // This includes connections that are not established yet.
         if conn.write_side.is_blocked() {
             return self.count_output(id);
@@ -95,7 +154,7 @@ impl<H: Handler> Net<H> {
             && conn.output_bytes() <= self.limits.output_low_bytes
         {
             conn.drained_due = false;
-            self.drained.push(id);
+            self.drained.push_back(id);
         }
     }
 

@@ -128,6 +128,8 @@ fn chaos_loses_nothing() {
             .map(|(shard, mailbox)| {
                 let config = LoopConfig {
                     listeners: vec![local()],
+                    // Turns end after the least work that they do, or are unlimited.
+                    turn_ns_max: seed % 2,
                     read_buffer_bytes: 700,
                     connections_per_turn_max: 3,
                     mails_per_turn_max: 2,

@@ -125,6 +125,13 @@ pub enum Cause {
     },
     /// The run was stopped.
     RunStopped,
+    /// An output failed whose failure ends the run.
+    OutputFailed {
+        /// The output, without its options.
+        output: String,
+        /// Its error.
+        why: String,
+    },
     /// The campaign was stopped.
     CampaignStopped,
     /// The run ended before its measured phase.

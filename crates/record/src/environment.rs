@@ -119,13 +119,14 @@ impl Environment {
         ]
     }
 
-    fn run(&self) -> [(Property, PropertyValue); 5] {
-        let Placement { broker_cores, generator_cores, generator_threads, timing, .. } =
-            &self.placement;
+    fn run(&self) -> [(Property, PropertyValue); 6] {
+        let Placement { broker_cores, generator_cores, background_cores, .. } = &self.placement;
+        let Placement { generator_threads, timing, .. } = &self.placement;
         [
             (Property::BrokerCores, PropertyValue::cores(broker_cores)),
             (Property::GeneratorCores, PropertyValue::cores(generator_cores)),
             (Property::GeneratorThreads, PropertyValue::Text(generator_threads.to_string())),
+            (Property::BackgroundCores, PropertyValue::cores(background_cores)),
             (Property::GeneratorTiming, PropertyValue::Text(timing.name().to_owned())),
             (Property::ScenarioHash, PropertyValue::Text(self.scenario_hash.clone())),
         ]

@@ -62,7 +62,7 @@ pub use comparison::{
 pub use condition::{ConditionCause, Requirement};
 pub use consequence::{Consequence, CutShort};
 pub use course::{PhaseRecord, Restart};
-pub use curves::{SideCurve, StepCurves};
+pub use curves::{SideCurve, StepCurves, StepSecond};
 pub use data::RunData;
 pub use direction::Direction;
 pub use disturbance::{Disturbance, DisturbanceLimits, DisturbedSeconds, Handling};
@@ -75,7 +75,7 @@ pub use hosts::{HostUse, MetricUse, MonitorRecord, ResourceRow};
 pub use latency::{CurvePoint, LatencyStats, curve, percentile};
 pub use network_limit::NetworkLimit;
 pub use observation::Observation;
-pub use obstacle::{CoreRates, Obstacle};
+pub use obstacle::{CoreRates, Obstacle, Remedy};
 pub use output::{OutputError, RunDirectory};
 pub use percentiles::{Cumulative, curve_of, curve_of_file, parse_percentiles, read_percentiles};
 pub use phase::PhaseName;

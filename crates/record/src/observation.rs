@@ -179,6 +179,17 @@ pub enum Observation {
         /// How many.
         rows: u64,
     },
+    /// An output did not get all records. It has nothing to do with what was measured.
+    OutputLost {
+        /// The output, without its options.
+        output: String,
+        /// Records that did not arrive.
+        lost: u64,
+        /// Of how many.
+        of: u64,
+        /// The last error.
+        last: String,
+    },
     /// The hypervisor or other programs disturbed the window.
     Disturbed {
         /// How, and what became of it.
@@ -199,6 +210,32 @@ pub enum Observation {
         label: String,
         /// The condition.
         condition: String,
+    },
+    /// The broker sent packets that are larger than clients accept; those clients were closed.
+    PacketTooLarge {
+        /// How many clients.
+        clients: u64,
+        /// The first of them.
+        client: String,
+        /// Type of its packet, such as `PUBLISH`.
+        packet: String,
+        /// Size of its packet, as announced.
+        announced_bytes: u64,
+        /// The largest packet that it accepts.
+        limit_bytes: u64,
+    },
+    /// Incomplete packets of the broker exceeded the generator's budget; clients were closed.
+    ReceiveBudget {
+        /// How many clients.
+        clients: u64,
+        /// The first of them.
+        client: String,
+        /// Type of its packet, such as `PUBLISH`.
+        packet: String,
+        /// Size of its packet, as announced.
+        announced_bytes: u64,
+        /// The budget of the client's generator thread.
+        budget_bytes: u64,
     },
     /// The broker's CPU is not observed, so that an objective was left out.
     CpuNotObserved,

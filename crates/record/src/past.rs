@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tacho_monitor::HostRow;
 
 use crate::campaign::RunKind;
-use crate::curves::StepCurves;
+use crate::curves::{StepCurves, StepSecond};
 use crate::data::RunData;
 use crate::environment::Environment;
 use crate::hosts::ResourceRow;
@@ -16,7 +16,7 @@ use crate::output::RunDirectory;
 use crate::percentiles::curve_of_file;
 use crate::phase::PhaseName;
 use crate::read::{ReadError, read_json, read_record};
-use crate::series::{BrokerRow, BrokerSpent, PartBy, PartRow};
+use crate::series::{BrokerRow, BrokerSpent, PartBy, PartRow, SeriesRow};
 use crate::step::Step;
 
 /// The reason why a report cannot be rendered.
@@ -96,8 +96,13 @@ impl Past {
             }
             _ => {
                 let steps = record.steps.iter();
-                let own = |step: &Step| curves_of(path, &path.join(&step.directory), step);
-                steps.map(own).collect::<Result<_, _>>()?
+                let own = |step: &Step| {
+                    let directory = path.join(&step.directory);
+                    let rows: Option<Vec<SeriesRow>> = table(&directory.join("timeseries.csv"))?;
+                    let seconds = StepSecond::of(&rows.unwrap_or_default());
+                    Ok(StepCurves { seconds, ..curves_of(path, &directory, step)? })
+                };
+                steps.map(own).collect::<Result<_, PastError>>()?
             }
         };
         let directory = RunDirectory::existing(path);
@@ -231,6 +236,7 @@ fn curves_of(of: &Path, path: &Path, step: &Step) -> Result<StepCurves, PastErro
         latency: latency.unwrap_or_default(),
         service: curve("service.hgrm"),
         send_delay: curve("send_delay.hgrm"),
+        seconds: Vec::new(),
     })
 }
 

@@ -55,6 +55,8 @@ pub enum Property {
     GeneratorCores,
     /// Threads of the generator.
     GeneratorThreads,
+    /// Cores of the threads that collect samples and write files.
+    BackgroundCores,
     /// How the generator waits for the next due time.
     GeneratorTiming,
     /// Hash of the resolved scenario.

@@ -72,6 +72,9 @@ pub struct Placement {
     /// With [`Timing::Auto`], why the threads sleep and never spin.
     #[serde(default)]
     pub no_own_core: Option<NoOwnCore>,
+    /// Cores of the threads that collect samples and write files; empty when not pinned.
+    #[serde(default)]
+    pub background_cores: Vec<usize>,
 }
 
 /// How generator threads wait.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use time::OffsetDateTime;
+use time::{Date, Month, OffsetDateTime, Time};
 
 /// A moment of calendar time in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,27 @@ impl Timestamp {
     /// Seconds since 1970.
     pub fn seconds(self) -> f64 {
         self.0.as_secs_f64()
+    }
+
+    /// Whole milliseconds since 1970.
+    pub fn unix_ms(self) -> u64 {
+        u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Reads what [`Timestamp::rfc3339`] writes; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+        let mut date = date.splitn(3, '-');
+        let (year, month, day) = (date.next()?, date.next()?, date.next()?);
+        let mut time = time.splitn(3, ':');
+        let (hour, minute, second) = (time.next()?, time.next()?, time.next()?);
+        let (second, ms) = second.split_once('.')?;
+        let month = Month::try_from(month.parse::<u8>().ok()?).ok()?;
+        let date = Date::from_calendar_date(year.parse().ok()?, month, day.parse().ok()?).ok()?;
+        let (hour, minute) = (hour.parse().ok()?, minute.parse().ok()?);
+        let time = Time::from_hms_milli(hour, minute, second.parse().ok()?, ms.parse().ok()?);
+        let since = date.with_time(time.ok()?).assume_utc() - OffsetDateTime::UNIX_EPOCH;
+        Duration::try_from(since).ok().map(Self)
     }
 
     /// Nanoseconds within the second: a little entropy for a run's identity.
@@ -58,6 +79,13 @@ mod tests {
             (1_795_223_865, "2026-11-21T01:17:45.000Z"),
         ] {
             assert_eq!(Timestamp(Duration::from_secs(seconds)).rfc3339(), text);
+            assert_eq!(Timestamp::parse(text).map(Timestamp::unix_ms), Some(seconds * 1_000));
+        }
+        let read = Timestamp::parse("2026-11-21T01:17:45.678Z").map(Timestamp::unix_ms);
+        assert_eq!(read, Some(1_795_223_865_678));
+        for text in ["", "2026-11-21", "2026-13-21T01:17:45.000Z", "2026-11-21T01:17:45.000+01:00"]
+        {
+            assert_eq!(Timestamp::parse(text), None, "{text}");
         }
         assert_eq!(Timestamp(Duration::from_secs(951_782_400)).compact(), "20000229-000000");
     }

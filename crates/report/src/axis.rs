@@ -196,6 +196,9 @@ fn round_latency(us: f64) -> String {
 
 fn round_bytes(bytes: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    if bytes == 0.0 {
+        return "0".to_owned();
+    }
     let (mut scaled, mut unit) = (bytes, 0);
     while scaled >= 1024.0 && unit + 1 < UNITS.len() {
         scaled /= 1024.0;
@@ -250,7 +253,7 @@ mod tests {
     #[test]
     fn byte_ticks_are_powers_of_two() {
         let shown = labels(&Scale::from_zero(5e9, Unit::Bytes), Unit::Bytes);
-        assert_eq!(shown[..3], ["0 B", "1 GiB", "2 GiB"]);
+        assert_eq!(shown[..3], ["0", "1 GiB", "2 GiB"]);
         let shown = labels(&Scale::from_zero(1000.0, Unit::BytesPerS), Unit::BytesPerS);
         assert_eq!(shown[1], "256 B");
     }

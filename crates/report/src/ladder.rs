@@ -85,13 +85,29 @@ fn figure(lang: Lang, record: &RunRecord, name: &str, members: &[&Series]) -> Fi
         true => lang.published(&published::GUIDE),
         false => String::new(),
     };
-    let charts =
+    let mut charts =
         vec![latency(lang, &title, &drawn, against), cpu(lang, record, &title, &drawn, against)];
+    if !published.is_empty() {
+        let held = held_beside(lang, &drawn);
+        charts
+            .iter_mut()
+            .for_each(|chart| chart.note = format!("{} {held}", chart.note).trim().to_owned());
+    }
     Figure {
         charts: charts.into_iter().filter(|chart| !chart.is_empty()).collect(),
         title,
         published,
     }
+}
+
+/// How long the steps were held, ours and the published ones.
+fn held_beside(lang: Lang, drawn: &[Drawn<'_>]) -> String {
+    let ours = drawn.iter().flat_map(|drawn| &drawn.steps).map(|step| step.window_s);
+    let (least, most) = ours
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), held| (least.min(held), most.max(held)));
+    let (least, most) = (lang.span(least), lang.span(most));
+    let ours = if least == most { most } else { lang.shortest_to_longest(least, most) };
+    lang.held_beside(&ours, published::GUIDE.name, lang.held_by(&published::GUIDE))
 }
 
 /// Rates are drawn against the achieved rate in and out, other variables against their value.
@@ -184,7 +200,8 @@ impl Drawn<'_> {
         // Of what else than the payload the guide stepped there are no curves.
         let comparable = against == Against::Throughput
             || self.series.variable.as_deref() == Some("payload_size");
-        let points = self.published.iter().filter(|_| comparable);
+        // A sentence is no point of the curve.
+        let points = self.published.iter().filter(|point| comparable && !point.from_text());
         Line {
             name: format!("{}: {name}", published::GUIDE.name),
             colour: self.colour,

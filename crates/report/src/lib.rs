@@ -31,6 +31,7 @@ mod markdown;
 mod over_time;
 mod page;
 mod repeats;
+mod row_graphs;
 mod services;
 mod single;
 mod steps_table;

@@ -9,8 +9,9 @@ use super::grid::{Cell, Grid};
 use super::ladder::{self, is_invalid, short_rate};
 use super::lang::Lang;
 use super::page::Page;
+use super::row_graphs::row_graphs;
 use super::single::conditions;
-use super::steps_table::{self, report_of, verdict_words};
+use super::steps_table::{self, misprints, report_of, verdict_words};
 use super::surroundings::surroundings;
 use super::{capacity, repeats, words};
 use tacho_record::{Position, RunRecord, Series, Step};
@@ -39,6 +40,7 @@ pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
     figures(page, record);
     step_tables(page, record);
     percentiles(page, data);
+    row_graphs(page, data);
     left_out(page, record);
     conditions(page, record);
     surroundings(page, data);
@@ -190,6 +192,8 @@ fn step_tables(page: &mut Page, record: &RunRecord) {
             page.note(&lang.published(&published::BIFROMQ));
             page.note(lang.scaled_rows());
         }
+        let names = record.series.iter().map(|series| series.scenario.as_str());
+        misprints(lang, names).iter().for_each(|note| page.note(note));
     }
     if !guide.is_empty() {
         let all = record.series.iter().filter(|series| series.variable.is_some());

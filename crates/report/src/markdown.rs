@@ -123,13 +123,14 @@ fn thresholds(out: &mut String, record: &RunRecord) {
     let _ = writeln!(out);
 }
 
-const HEADS: &str = "in/s | out/s | TPS | CPU | mean | p99 | loss";
-const RULE: &str = "---:|---:|---:|---:|---:|---:|---:|";
+const HEADS: &str = "held | in/s | out/s | TPS | CPU | mean | p99 | loss";
+const RULE: &str = "---:|---:|---:|---:|---:|---:|---:|---:|";
 
 fn cells(step: Option<&Step>) -> String {
-    let Some(step) = step else { return "| | | | | |".to_owned() };
+    let Some(step) = step else { return "| | | | | | |".to_owned() };
     let latency = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), format::latency);
     [
+        format::span(step.window_s),
         format::rate(step.achieved_in_per_s),
         format::rate(step.achieved_out_per_s),
         format::rate(step.tps),
@@ -192,6 +193,7 @@ mod tests {
             reasons: vec!["a | b <c>".to_owned()],
             steps: vec![Step {
                 verdict: Verdict::NotSustained,
+                window_s: 15.0,
                 tps: 20_000.0,
                 cpu_percent: Some(75.0),
                 latency_us: LatencyStats { p99: Some(2500), ..LatencyStats::default() },
@@ -204,7 +206,8 @@ mod tests {
         let page = markdown(&record);
         assert!(page.starts_with("## tacho my\\_test: not_sustained\n"), "{page}");
         assert!(page.contains("- a \\| b &lt;c>\n"), "{page}");
-        let row = "| 1 | 0.0 | 0.0 | 20,000 | 75.0 % | - | 2.50 ms | 0.1 % | not_sustained |";
+        let row =
+            "| 1 | 15 s | 0.0 | 0.0 | 20,000 | 75.0 % | - | 2.50 ms | 0.1 % | not_sustained |";
         assert!(page.contains(row), "{page}");
     }
 

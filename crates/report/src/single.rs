@@ -175,6 +175,9 @@ fn figures(lang: Lang, out: &mut String, step: &Step) {
     let published = steps_table::bifromq(lang, &[(&series, step)]);
     let _ = writeln!(out, "<h3>{}</h3>", lang.in_the_columns_of_published_tables());
     published.render(out);
+    for note in steps_table::misprints(lang, std::iter::once(step.scenario.as_str())) {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&note));
+    }
     losses(lang, out, step);
 }
 

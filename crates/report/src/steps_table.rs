@@ -6,7 +6,8 @@ use super::lang::Lang;
 use tacho_record::{RunRecord, Series, Step, Verdict};
 use tacho_scenario::VarValue;
 use tacho_scenario::format::{self, latency, percent, rate, thousands};
-use tacho_scenario::published::{self, GUIDE};
+use tacho_scenario::published::{self, GUIDE, Source};
+use tacho_scenario::suite::{Misprint, published_row};
 
 /// The verdict of a step as a reader is told.
 pub(super) const fn verdict_words(lang: Lang, verdict: Verdict) -> &'static str {
@@ -31,6 +32,7 @@ pub(super) fn guide(lang: Lang, record: &RunRecord, series: &[&Series]) -> Grid 
         lang.step(),
         "QoS",
         lang.payload(),
+        lang.held(),
         lang.tps_in_out(),
         lang.in_s(),
         lang.out_s(),
@@ -58,6 +60,7 @@ fn guide_row(lang: Lang, step: &Step) -> Vec<Cell> {
         Cell::link(&step.label, &report_of(step)),
         Cell::or_dash(variable(step, "qos")),
         Cell::or_dash(variable(step, "payload_size").map(|bytes| format!("{bytes} B"))),
+        held_by_us(lang, step),
         Cell::text(rate(step.tps)),
         Cell::text(rate(step.achieved_in_per_s)),
         Cell::text(rate(step.achieved_out_per_s)),
@@ -76,14 +79,16 @@ fn published_guide(lang: Lang, grid: &mut Grid, series: &Series) {
     let points = series.published.as_deref().into_iter().flat_map(published::guide_series);
     for point in points {
         let ms = |value: Option<f64>| Cell::or_dash(value.map(|ms| latency(ms * 1e3)));
-        let name = match point.from_table() {
-            true => GUIDE.name.to_owned(),
-            false => lang.read_from_curve(GUIDE.name),
+        let name = match (point.from_table(), point.from_text()) {
+            (true, _) => GUIDE.name.to_owned(),
+            (_, true) => lang.read_in_text(GUIDE.name),
+            _ => lang.read_from_curve(GUIDE.name),
         };
         grid.published(vec![
             Cell::text(name),
             Cell::text(point.qos.to_string()),
             Cell::text(format!("{} B", point.payload_bytes)),
+            held_by(lang, &GUIDE),
             Cell::text(rate(point.tps)),
             Cell::or_dash(None),
             Cell::or_dash(None),
@@ -98,6 +103,16 @@ fn published_guide(lang: Lang, grid: &mut Grid, series: &Series) {
     }
 }
 
+/// How long our step was held.
+fn held_by_us(lang: Lang, step: &Step) -> Cell {
+    Cell::or_dash((step.window_s > 0.0).then(|| lang.span(step.window_s)))
+}
+
+/// How long the rows of a report were held.
+fn held_by(lang: Lang, source: &Source) -> Cell {
+    Cell::text(lang.held_by(source))
+}
+
 /// Deviation from a published load beyond which a row was scaled.
 const SCALED: f64 = 0.02;
 
@@ -108,6 +123,7 @@ pub(super) fn bifromq(lang: Lang, steps: &[(&Series, &Step)]) -> Grid {
         "QoS",
         lang.msg_s_per_connection(),
         lang.payload(),
+        lang.held(),
         lang.publishers(),
         lang.subscribers(),
         lang.connections(),
@@ -135,6 +151,7 @@ pub(super) fn bifromq(lang: Lang, steps: &[(&Series, &Step)]) -> Grid {
                 Cell::or_dash(variable(step, "qos")),
                 Cell::or_dash(per_connection),
                 Cell::or_dash(variable(step, "payload_size").map(|bytes| format!("{bytes} B"))),
+                held_by_us(lang, step),
                 Cell::or_dash(publishers.map(whole)),
                 Cell::or_dash(subscribers.map(whole)),
                 Cell::or_dash(both),
@@ -155,7 +172,7 @@ pub(super) fn bifromq(lang: Lang, steps: &[(&Series, &Step)]) -> Grid {
 
 fn published_bifromq(lang: Lang, grid: &mut Grid, series: &Series, step: &Step) {
     let name = series.published.as_deref().unwrap_or(&step.scenario);
-    let Some(row) = published::bifromq_row(name) else { return };
+    let Some(row) = published_row(name) else { return };
     let factor = step.offered_in_per_s / (f64::from(row.publishers) * row.per_publisher_per_s);
     let clients = number(step, "publishers").filter(|count| *count > 0.0);
     let clients = clients.map_or(factor, |count| count / f64::from(row.publishers));
@@ -174,6 +191,7 @@ fn published_bifromq(lang: Lang, grid: &mut Grid, series: &Series, step: &Step) 
         Cell::text(row.qos.to_string()),
         Cell::text(rate(row.per_publisher_per_s * factor / clients)),
         Cell::text(format!("{} B", row.payload_bytes)),
+        held_by(lang, &published::BIFROMQ),
         count(row.publishers),
         count(row.subscribers),
         count(row.publishers + row.subscribers),
@@ -185,6 +203,14 @@ fn published_bifromq(lang: Lang, grid: &mut Grid, series: &Series, step: &Step) 
         unscaled(percent(row.cpu_percent)),
         Cell::text(lang.published_word().to_owned()),
     ]);
+}
+
+/// What is misprinted about rows of these names, or about names that are rows.
+pub(super) fn misprints<'a>(lang: Lang, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let found = names.filter_map(|name| Misprint::of(name).or_else(|| Misprint::of_row(name)));
+    let mut notes: Vec<String> = found.map(|misprint| lang.misprint(misprint)).collect();
+    notes.dedup();
+    notes
 }
 
 /// A factor with three digits at most.
@@ -252,6 +278,36 @@ mod tests {
         }
         assert!(tenth.contains(&format!(">{}<", rate(published.in_per_s / 10.0))), "{tenth}");
         assert!(!tenth.contains(&mean) && !tenth.contains(&cpu), "{tenth}");
+    }
+
+    #[test]
+    fn published_figures_say_how_long_they_were_held() {
+        let series = Series {
+            published: Some("symmetric-qos1".to_owned()),
+            variable: Some("target_throughput".to_owned()),
+            steps: vec![0],
+            ..Series::default()
+        };
+        let steps = vec![Step { window_s: 15.0, ..Step::default() }];
+        let record = RunRecord { steps, ..RunRecord::default() };
+        let mut html = String::new();
+        guide(Lang::En, &record, &[&series]).render(&mut html);
+        let (ours, theirs) = html.split_once("class=\"published\"").expect("both");
+        assert!(ours.contains("<td>15 s</td>"), "{ours}");
+        assert_eq!(theirs.matches("<td>5 min</td>").count(), 6, "{theirs}");
+        // A sentence of the guide is marked as such.
+        assert!(theirs.contains("EMQX guide, text</th>"), "{theirs}");
+        assert!(row(1000, 50_000.0).contains("<td>not stated</td>"));
+    }
+
+    #[test]
+    fn a_misprinted_row_is_explained() {
+        let notes = misprints(Lang::En, ["1.2k_1.2k_qos2_p32_50mps", "symmetric"].into_iter());
+        let words = "prints 1.2k_1.2k_qos2_p32_100mps as 1.2k_1.2k_qos2_p32_50mps; its columns say \
+                     100 messages/s of each publisher and 120,000 in all";
+        assert!(notes.len() == 1 && notes[0].contains(words), "{notes:?}");
+        let row = ["true_1.2k_1.2k_qos2_p32_100mps"];
+        assert_eq!(misprints(Lang::En, row.into_iter()), notes);
     }
 
     #[test]

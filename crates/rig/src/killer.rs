@@ -24,8 +24,7 @@ pub trait ProcessEvents: Send + Sync {
     fn serves(&self);
 }
 
-/// Kills one broker. Its thread lives as long as the broker: the kernel ends an attached command
-/// with the thread that started it, and after a kill that is this one.
+/// Kills one broker, on a thread of its own.
 #[derive(Debug)]
 pub struct Killer {
     orders: Option<Sender<Order>>,

@@ -8,6 +8,7 @@ use crate::attached::{self, without_secrets};
 use crate::data_directory::DataDirectory;
 use crate::error::RigError;
 use crate::network::Bridging;
+use crate::supervised;
 
 /// Stands in a command for the port to listen on.
 pub const PORT_PLACEHOLDER: &str = "{port}";
@@ -32,6 +33,8 @@ pub struct Launch {
     /// Where it is going to listen, on 127.0.0.1.
     pub(crate) port: u16,
     pub(crate) serving: Serving,
+    /// Is it a command of the user, which may start other programs?
+    pub(crate) is_supervised: bool,
 }
 
 /// Settings of Tacho's own broker.
@@ -57,7 +60,7 @@ impl Launch {
     /// A shell command, in which [`PORT_PLACEHOLDER`] and [`DATA_PLACEHOLDER`] are replaced.
     ///
     /// # Errors
-    /// When this program, the intermediary, cannot be found.
+    /// When this program, the supervisor, cannot be found.
     pub fn shell(
         template: &str,
         port: u16,
@@ -68,9 +71,8 @@ impl Launch {
         if let Some(data) = data {
             shown = shown.replace(DATA_PLACEHOLDER, &data.path().display().to_string());
         }
-        let mut command = attached::command(&shown)?;
-        command.stdin(Stdio::null());
-        Ok(Self { command, shown, port, serving })
+        let command = supervised::command(&shown)?;
+        Ok(Self { command, shown, port, serving, is_supervised: true })
     }
 
     /// Tacho's own broker.
@@ -104,7 +106,7 @@ impl Launch {
         let Line { mut command, shown } = line;
         // The other end of the pipe is ours, and is closed with us however we end.
         command.arg("--end-with-stdin").stdin(Stdio::piped());
-        Ok(Self { command, shown, port, serving })
+        Ok(Self { command, shown, port, serving, is_supervised: false })
     }
 }
 

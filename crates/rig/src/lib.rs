@@ -7,17 +7,20 @@
 //! - [`Network`] configures brokers of Tacho that bridge to each other, [`BridgeWatch`] asks them
 //!   repeatedly about the state of their bridges ([`BridgeClient`]).
 //! - [`CommandRunner`] runs shell commands at planned moments.
-//! - [`attached`] makes a process that ends with this one, even when this one is killed.
+//! - [`supervisor`] ends all processes of a broker's command with this process, even when this one
+//!   is killed; [`attached`] ends a single one.
 //!
 //! The crate knows neither scenarios nor runs: its callers pass plain data.
 
 pub mod attached;
+pub mod supervisor;
 
 mod bridge_client;
 mod bridge_watch;
 mod commands;
 mod cores;
 mod data_directory;
+mod descendants;
 mod error;
 mod group;
 mod killer;
@@ -25,14 +28,16 @@ mod launch;
 mod network;
 mod port;
 mod process;
+mod started;
 mod stop;
+mod supervised;
 
 pub use bridge_client::{
     BridgeAnswer, BridgeClient, BridgeConnection, BridgeFigures, BridgeState, LinkState,
 };
 pub use bridge_watch::{BridgeWatch, WatchedBridge};
 pub use commands::{CommandEnd, CommandEvent, CommandRunner, TimedCommand};
-pub use cores::{BrokerShare, Cores};
+pub use cores::{BrokerShare, Cores, give_way, move_to};
 pub use data_directory::DataDirectory;
 pub use error::{LastOutput, RigError};
 pub use group::{Cut, ProcessGroup};

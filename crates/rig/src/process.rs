@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::cores::{BrokerShare, Cores};
 use crate::error::{LastOutput, RigError};
 use crate::launch::{Launch, Serving};
+use crate::started::Started;
 use crate::stop::unless_stopped;
 
 /// How long a broker may take until it accepts connections.
@@ -40,7 +41,8 @@ pub struct Process {
     serving: Serving,
     cores: Cores,
     share: BrokerShare,
-    child: Child,
+    is_supervised: bool,
+    started: Started,
 }
 
 /// A process that another thread may kill.
@@ -72,24 +74,25 @@ impl Process {
         (cores, share): (&Cores, BrokerShare),
         stop: &AtomicBool,
     ) -> Result<Self, RigError> {
-        let Launch { mut command, shown, port, serving } = launch;
+        let Launch { mut command, shown, port, serving, is_supervised } = launch;
         let output = File::create(&log)
             .and_then(|file| Ok((file.try_clone()?, file)))
             .map_err(|error| RigError::Write { path: log.clone(), error })?;
         command.stdout(output.0).stderr(output.1);
         // A group of its own: Ctrl-C on the terminal must reach the run first.
         command.process_group(0);
-        let child = spawn(&mut command, &shown, (cores, share))?;
+        let started = spawn((&mut command, is_supervised), &shown, (cores, share))?;
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let cores = cores.clone();
-        let mut process = Self { command, shown, log, address, serving, cores, share, child };
+        let mut process =
+            Self { command, shown, log, address, serving, cores, share, is_supervised, started };
         process.wait_until_it_accepts(START_TIMEOUT, stop)?;
         Ok(process)
     }
 
     /// Its process id.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.started.pid()
     }
 
     /// The command as a record shows it.
@@ -99,25 +102,20 @@ impl Process {
 
     /// Why it ended by itself; `None` while it lives.
     pub fn ended(&mut self) -> Option<RigError> {
-        let status = self.child.try_wait().ok().flatten()?;
+        let status = self.started.try_wait().ok().flatten()?;
         let (command, output) = (self.shown.clone(), self.last_output());
         Some(RigError::Ended { command, status, output })
     }
 
     /// Ends it with SIGKILL, and the processes that it started with it.
     pub(crate) fn kill(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let pid = rustix::process::Pid::from_child(&self.child);
-            // It leads a group of its own, see `start`.
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.started.kill();
     }
 
     /// Starts it again, after [`Process::kill`]; its new process id.
     pub(crate) fn start_again(&mut self) -> Result<u32, RigError> {
-        self.child = spawn(&mut self.command, &self.shown, (&self.cores, self.share))?;
+        let command = (&mut self.command, self.is_supervised);
+        self.started = spawn(command, &self.shown, (&self.cores, self.share))?;
         Ok(self.pid())
     }
 
@@ -153,7 +151,7 @@ impl Process {
         let deadline = Instant::now() + timeout;
         loop {
             unless_stopped(stop)?;
-            if let Ok(Some(status)) = self.child.try_wait() {
+            if let Ok(Some(status)) = self.started.try_wait() {
                 let (command, output) = (self.shown.clone(), self.last_output());
                 return Err(RigError::EndedEarly { command, status, output });
             }
@@ -184,26 +182,24 @@ impl Process {
 impl Drop for Process {
     /// SIGTERM, a bounded wait, then SIGKILL.
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let pid = rustix::process::Pid::from_child(&self.child);
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        if matches!(self.started.try_wait(), Ok(None)) {
+            self.started.terminate();
             let deadline = Instant::now() + STOP_TIMEOUT;
-            while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
+            while Instant::now() < deadline && matches!(self.started.try_wait(), Ok(None)) {
                 std::thread::sleep(STOP_LOOK_EVERY);
             }
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.started.kill();
     }
 }
 
 fn spawn(
-    command: &mut Command,
+    (command, is_supervised): (&mut Command, bool),
     shown: &str,
     (cores, share): (&Cores, BrokerShare),
-) -> Result<Child, RigError> {
+) -> Result<Started, RigError> {
     cores
-        .pinned(share, || command.spawn())
+        .pinned(share, || Started::start(command, is_supervised))
         .map_err(|error| RigError::Start { command: shown.to_owned(), error })
 }
 

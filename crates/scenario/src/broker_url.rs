@@ -1,5 +1,7 @@
 //! How a broker is named: `mqtt://host:port` and the like.
 
+use std::net::IpAddr;
+
 use serde::{Serialize, Serializer};
 
 /// Address of a broker, such as `mqtts://broker.example:8883` or `ws://broker.example/mqtt`.
@@ -89,6 +91,12 @@ impl BrokerUrl {
     /// A broker reached by `scheme`, its WebSocket at the usual path.
     pub fn new(scheme: Scheme, host: impl Into<String>, port: u16) -> Self {
         Self { scheme, host: host.into(), port, path: None }
+    }
+
+    /// Is it certainly this machine? A name other than `localhost` is not looked up.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.host.trim_matches(['[', ']']);
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
     /// The path of the WebSocket.

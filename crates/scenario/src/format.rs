@@ -40,6 +40,17 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
+/// A length of time in seconds; whole minutes from two on as such.
+pub fn span(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds >= 120.0 && seconds % 60.0 == 0.0 => {
+            format!("{:.0} min", seconds / 60.0)
+        }
+        seconds if seconds >= 9.95 || seconds.fract() == 0.0 => format!("{seconds:.0} s"),
+        seconds => format!("{seconds:.1} s"),
+    }
+}
+
 /// A percentage with one decimal.
 pub fn percent(value: f64) -> String {
     format!("{value:.1} %")

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use tacho_load::plan::check_text;
+
 use super::data::Table;
 use super::rows::Rows;
 use super::template::{ClientPlace, Template};
@@ -19,10 +21,12 @@ impl ClientIds {
     /// Checks a template.
     ///
     /// # Errors
-    /// A sentence when an expression in braces is not supported.
+    /// A sentence when an expression in braces is not supported, or the identifiers cannot be sent.
     pub fn parse(text: &str) -> Result<Self, String> {
         let ids = Self(text.to_owned());
-        ids.of_group("group").map(|_| ids)
+        let first = ids.of_group("group")?.expand(0);
+        check_text(&first).map_err(|why| format!("this client id cannot be sent: {why}"))?;
+        Ok(ids)
     }
 
     /// The template of one group.

@@ -4,6 +4,8 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::{rate, thousands};
+
 /// Smallest payload: the measurement header.
 pub const PAYLOAD_BYTES_MIN: u64 = 24;
 
@@ -12,6 +14,9 @@ pub const DESCRIPTORS_RESERVED: u64 = 64;
 
 /// Largest payload: MQTT packets end at 256 MiB, topic and properties included.
 pub const PAYLOAD_BYTES_MAX: u64 = 268_000_000;
+
+/// The largest MQTT packet: five bytes of header, and the largest remaining length.
+pub(crate) const PACKET_BYTES_MAX: u64 = 5 + 268_435_455;
 
 /// Limits of the machine that generates the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,17 +103,20 @@ pub enum Shortage {
     },
     /// More messages than the generator's cores can send and receive. An estimate.
     #[error(
-        "needs about {needed} generator cores ({messages_per_s:.0} messages/s, estimated at \
-         {per_core} per core), {available} here"
+        "needs about {needed} generator cores for {} messages/s in and {} out, at {} per core; \
+         {available} here",
+        rate(*in_per_s), rate(*out_per_s), thousands(*per_core)
     )]
     Cores {
         /// Whole cores.
         needed: u64,
         /// Cores for the generator.
         available: u64,
-        /// Sent and received.
-        messages_per_s: f64,
-        /// The expected rate of one core.
+        /// Messages to the brokers per second.
+        in_per_s: f64,
+        /// Messages from the brokers per second.
+        out_per_s: f64,
+        /// The expected rate of one core, sent and received.
         per_core: u64,
     },
     /// The messages go from one broker to another, and only some of the brokers are named: those

@@ -1,6 +1,6 @@
 //! Resources that a scenario needs on the machine that generates its load.
 
-use crate::limits::{Limits, Shortage};
+use crate::limits::{DESCRIPTORS_RESERVED, Limits, Shortage};
 
 /// Messages per second, sent and received, that one core of the generator is expected to sustain
 /// at QoS 1 and 2: bench/runs/2026-11-21-generator carried it without loss. Another machine has
@@ -47,37 +47,49 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// What `limits` lack for this. With the broker on the same machine the generator has half of
-    /// its cores, and memory is needed at both ends.
+    /// What `clients` need on their own, whatever they send.
+    pub fn of_clients(clients: u64, source_addresses: u64) -> Self {
+        let descriptors = clients + DESCRIPTORS_RESERVED;
+        Self { clients, descriptors, source_addresses, ..Self::default() }
+    }
+
+    /// All that `limits` lack for this, cores of the generator last. The generator has
+    /// `generator_cores`; with the broker on the same machine, memory is needed at both ends.
     ///
     /// Descriptors are exact. Ports are exact for a broker elsewhere and for given source
     /// addresses; otherwise loopback has more addresses when one has too few. Memory is the least
     /// that clients take. Cores are an estimate.
-    pub fn shortage(&self, limits: &Limits, one_machine: bool) -> Option<Shortage> {
+    pub fn shortages(
+        &self,
+        limits: &Limits,
+        one_machine: bool,
+        generator_cores: u64,
+    ) -> Vec<Shortage> {
+        let mut shortages = Vec::new();
         let (needed, available) = (self.descriptors, limits.descriptors_max);
         if needed > available {
-            return Some(Shortage::Descriptors { needed, available });
+            shortages.push(Shortage::Descriptors { needed, available });
         }
         let needed = self.clients.div_ceil(self.source_addresses.max(1));
         let available = limits.ports_per_address;
         if needed > available && (!one_machine || self.source_addresses > 0) {
-            return Some(Shortage::Ports { needed, available });
+            shortages.push(Shortage::Ports { needed, available });
         }
         let ends = if one_machine { 2 } else { 1 };
         let (needed, available) = (self.clients * BYTES_PER_CLIENT * ends, limits.memory_bytes);
         if needed > available {
-            return Some(Shortage::Memory { needed, available });
+            shortages.push(Shortage::Memory { needed, available });
         }
-        let available = (limits.cores / ends).max(1);
-        if self.generator_cores > available as f64 {
-            let messages_per_s = self.in_per_s + self.out_per_s;
-            return Some(Shortage::Cores {
+        if self.generator_cores > generator_cores as f64 {
+            let (in_per_s, out_per_s) = (self.in_per_s, self.out_per_s);
+            shortages.push(Shortage::Cores {
                 needed: self.generator_cores.ceil() as u64,
-                available,
-                messages_per_s,
-                per_core: (messages_per_s / self.generator_cores).round() as u64,
+                available: generator_cores,
+                in_per_s,
+                out_per_s,
+                per_core: ((in_per_s + out_per_s) / self.generator_cores).round() as u64,
             });
         }
-        None
+        shortages
     }
 }

@@ -3,11 +3,14 @@
 //! Two reports: a guide that measured EMQX 5.1.6 with the service XMeter ([`guide`]) and the report
 //! of BifroMQ ([`bifromq`]). Both name their hardware ([`Source`]): a report that shows one of
 //! their figures shows it too. The figures are in `data/*.csv`; where the guide has only a drawn
-//! curve, they are read off it ([`GuidePoint::from_table`] tells).
+//! curve, they are read off it ([`GuidePoint::from_table`] tells); one is from a sentence
+//! ([`GuidePoint::from_text`]).
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+
+use crate::quantity::TimeSpan;
 
 /// A published report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +34,15 @@ pub struct Source {
     pub load: &'static str,
     /// Cores of the broker's host: 100 % CPU is all of them.
     pub cores: u32,
+    /// How long each step was held; absent where the report does not say.
+    pub hold: Option<TimeSpan>,
 }
+
+/// How long the guide held each step.
+pub const GUIDE_HOLD: TimeSpan = TimeSpan::from_secs(300);
+
+/// Within this time the guide's clients connected.
+pub const GUIDE_RAMP_UP: TimeSpan = TimeSpan::from_secs(20);
 
 /// The guide's machine.
 pub const GUIDE: Source = Source {
@@ -41,6 +52,7 @@ pub const GUIDE: Source = Source {
                configuration",
     load: "XMeter on 10 load machines (fan-in: 20) over a network, 5 minutes a step",
     cores: 4,
+    hold: Some(GUIDE_HOLD),
 };
 
 /// The BifroMQ report's machine.
@@ -50,6 +62,7 @@ pub const BIFROMQ: Source = Source {
     hardware: "BifroMQ standalone, 32 cores, 128 GB, JVM heap 40 GB",
     load: "a second machine with 32 cores",
     cores: 32,
+    hold: None,
 };
 
 /// One point of a series of the guide.
@@ -80,8 +93,12 @@ pub struct GuidePoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Origin {
+    /// A table.
     Table,
+    /// A drawn curve.
     Figure,
+    /// A sentence.
+    Text,
 }
 
 /// The load that the guide recommends for a series.
@@ -128,9 +145,14 @@ pub struct BifromqRow {
 }
 
 impl GuidePoint {
-    /// The figures stand in a table; otherwise they were read off a drawn curve.
+    /// The figures stand in a table.
     pub fn from_table(&self) -> bool {
         self.source == Origin::Table
+    }
+
+    /// A sentence states the figures, beyond the guide's own tables and curves.
+    pub fn from_text(&self) -> bool {
+        self.source == Origin::Text
     }
 }
 
@@ -223,7 +245,11 @@ mod tests {
             assert!(point.p99_ms > point.mean_ms && point.mean_ms > Some(1.0), "{point:?}");
         }
         let qos1: Vec<_> = guide_series("symmetric-qos1").collect();
-        assert_eq!(qos1.len(), 5);
+        assert_eq!(qos1.len(), 6);
+        // "QoS 1, 60K TPS, p99 around 15 ms", beyond the curve, which ends at 50K.
+        assert!(qos1[5].from_text() && !qos1[5].from_table());
+        assert_eq!((qos1[5].tps, qos1[5].p99_ms), (60_000.0, Some(15.0)));
+        assert_eq!((qos1[5].cpu_percent, qos1[5].mean_ms), (None, None));
         assert_eq!(qos1[3].mean_ms, Some(2.356));
         assert_eq!(guide_series("no such").count(), 0);
     }

@@ -190,6 +190,7 @@ pub(super) struct RawConnect {
     pub(super) clean_start: Option<bool>,
     pub(super) session_expiry: Option<Spanned<TimeSpan>>,
     pub(super) keep_alive: Option<Spanned<TimeSpan>>,
+    pub(super) maximum_packet_size: Option<Spanned<Whole>>,
     pub(super) username: Option<Spanned<String>>,
     pub(super) password: Option<Spanned<String>>,
     pub(super) password_file: Option<Spanned<PathBuf>>,

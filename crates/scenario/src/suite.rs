@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::error::closest;
 use crate::pattern::matches;
-use crate::published;
+use crate::published::{self, BifromqRow};
+use crate::quantity::TimeSpan;
 
 /// The names of all suites.
 pub const SUITES: [&str; 2] = ["guide", "bifromq"];
@@ -50,7 +51,63 @@ pub struct SuitePoint {
     pub vars: Vec<(String, String)>,
 }
 
+/// How long a report held its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AsPublished {
+    /// Length of the measured phase.
+    pub hold: TimeSpan,
+    /// Within this time all clients of a group connect.
+    pub ramp_up: TimeSpan,
+}
+
+/// A name that the BifroMQ report prints for a row whose own columns say otherwise.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Misprint {
+    /// As printed, without prefixes.
+    pub printed: &'static str,
+    /// The name of the row by its columns.
+    pub meant: &'static str,
+}
+
+impl Misprint {
+    const ALL: [Self; 1] =
+        [Self { printed: "1.2k_1.2k_qos2_p32_50mps", meant: "1.2k_1.2k_qos2_p32_100mps" }];
+
+    /// The misprint that `name` is, with or without the prefixes of its grammar.
+    pub fn of(name: &str) -> Option<&'static Self> {
+        Self::ALL.iter().find(|misprint| is_row(name, misprint.printed))
+    }
+
+    /// The misprint of the row `name`, with or without prefixes.
+    pub fn of_row(name: &str) -> Option<&'static Self> {
+        Self::ALL.iter().find(|misprint| is_row(name, misprint.meant))
+    }
+
+    /// The row of the report.
+    pub fn row(&self) -> Option<&'static BifromqRow> {
+        published::bifromq_row(self.meant)
+    }
+}
+
+/// Is `name` the one of a row of the BifroMQ report with nothing but prefixes in front?
+fn is_row(name: &str, row: &str) -> bool {
+    name.strip_suffix(row).is_some_and(|prefix| matches!(prefix, "" | "true_"))
+}
+
+/// The row of the BifroMQ report with this name, as it is or as the report misprints it.
+pub fn published_row(name: &str) -> Option<&'static BifromqRow> {
+    published::bifromq_row(name).or_else(|| Misprint::of(name)?.row())
+}
+
 impl Suite {
+    /// How long the report held its rows, where it says so.
+    pub fn as_published(&self) -> Option<AsPublished> {
+        (self.name == "guide").then_some(AsPublished {
+            hold: published::GUIDE_HOLD,
+            ramp_up: published::GUIDE_RAMP_UP,
+        })
+    }
+
     /// The suite called `name`.
     pub fn find(name: &str) -> Option<Self> {
         match name {
@@ -94,8 +151,11 @@ fn is_selected(only: &[String], series: &SuiteSeries, point: &SuitePoint) -> boo
     let path = format!("{}/{}", series.name, point.label);
     let names = [&series.name, &series.label, &series.scenario, &point.label, &path];
     let is_named = |pattern: &str| names.iter().any(|name| matches(pattern, name));
+    let is_misprinted = |pattern: &str| Misprint::of(pattern).is_some_and(|it| is_named(it.meant));
     only.is_empty()
-        || only.iter().any(|pattern| is_named(pattern) || is_named(&session_first(pattern)))
+        || only.iter().any(|pattern| {
+            is_named(pattern) || is_named(&session_first(pattern)) || is_misprinted(pattern)
+        })
 }
 
 /// The same pattern with the prefixes of the grammar in the order of our names.
@@ -260,6 +320,38 @@ mod tests {
         }
         assert!(Suite::find("guides").is_none());
         assert_eq!(Suite::closest("guides"), Some("guide"));
+    }
+
+    #[test]
+    fn a_misprinted_name_finds_its_row() {
+        let printed = "1.2k_1.2k_qos2_p32_50mps";
+        for name in [printed.to_owned(), format!("true_{printed}")] {
+            let only = [name.clone()];
+            let suite = bifromq();
+            let found: Vec<&str> =
+                suite.select(&only).map(|(series, _)| series.scenario.as_str()).collect();
+            assert_eq!(found, ["true_1.2k_1.2k_qos2_p32_100mps"], "{name}");
+            let row = published_row(&name).expect("a row");
+            assert_eq!((row.per_publisher_per_s, row.in_per_s), (100.0, 120_000.0));
+        }
+        // Persistent sessions would be another row, which the report does not have.
+        assert_eq!(bifromq().select(&[format!("false_{printed}")]).count(), 0);
+        assert_eq!(published_row(&format!("false_{printed}")), None);
+        let misprint = Misprint::of(printed).expect("one");
+        assert_eq!(Misprint::of_row("true_1.2k_1.2k_qos2_p32_100mps"), Some(misprint));
+        assert_eq!(Misprint::of("1k_1k_qos0_p1024_50mps"), None);
+        assert!(misprint.row().is_some());
+    }
+
+    #[test]
+    fn the_guide_says_how_long_it_held_its_steps() {
+        let held = guide().as_published().expect("it does");
+        assert_eq!(
+            (held.hold.to_string(), held.ramp_up.to_string()),
+            ("300s".into(), "20s".into())
+        );
+        assert_eq!(published::GUIDE.hold, Some(held.hold));
+        assert_eq!((bifromq().as_published(), published::BIFROMQ.hold), (None, None));
     }
 
     #[test]

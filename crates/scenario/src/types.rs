@@ -259,6 +259,9 @@ pub struct Connect {
     pub session_expiry: TimeSpan,
     /// Keep-alive; zero turns it off.
     pub keep_alive: TimeSpan,
+    /// Largest packet that the clients accept, in bytes; announced in CONNECT (5.0).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum_packet_size: Option<u32>,
     /// User name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<Template>,

@@ -114,6 +114,33 @@ fn absences_and_counted_messages_are_checked() {
 }
 
 #[test]
+fn text_that_mqtt_forbids_is_refused_where_it_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let table = folder.path().join("clients.csv");
+    std::fs::write(&table, "client_id,username\na,b\nc,d\0\n").expect("is written");
+    let credentials = format!("credentials = '{}'", table.display());
+    let subscribe = "[[groups.g.subscribe]]\nfilter =";
+    let too_long = format!("client_id = '{{{{i}}}}{}'", "x".repeat(65_536));
+    for (line, words) in [
+        ("client_id = \"a\\u0000{{i}}\"", "this client id cannot be sent: it contains the null"),
+        ("client_id = \"a\\u0007{{i}}\"", "this client id cannot be sent: it contains a control"),
+        (&too_long, "this client id cannot be sent: it has more than 65,535 bytes"),
+        ("connect = { username = \"u\\u0000\" }", "this user name cannot be sent"),
+        ("will = { topic = \"w\\u0000\", payload = '' }", "this topic cannot be sent"),
+        (&format!("{subscribe} \"f\\u0000\""), "this filter cannot be sent"),
+        (&format!("{subscribe} 'f'\nshare = \"s\\u0000\""), "this name of a shared group cannot"),
+        (&credentials, "the user name in row 2 cannot be sent: it contains the null"),
+    ] {
+        let text = format!("name = 'x'\n[groups.g]\nclients = 2\n{line}\n");
+        let error = parse(&text, &[]).expect_err(words);
+        assert!(error.contains(words), "{error}");
+    }
+    // A password is no text: any bytes may be sent.
+    let text = "name = 'x'\n[groups.g]\nclients = 2\nconnect = { username = 'u', password = \"\\u0000\" }\n";
+    parse(text, &[]).expect("can be sent");
+}
+
+#[test]
 fn the_resolved_file_gives_the_same_scenario() {
     for builtin in BUILTIN {
         let scenario = parse(builtin.text, &[]).expect(builtin.name);

@@ -9,8 +9,8 @@ use crate::alias::{AliasesIn, AliasesOut};
 use crate::incoming::Incoming;
 use crate::outgoing::{Outgoing, OutgoingLimits};
 use crate::{
-    AliasOut, BatchSeq, Counters, Delivery, InMemory, Inbound, Offer, Payload, ProtocolError,
-    Transmit,
+    AliasOut, BatchSeq, Counters, Delivery, InMemory, Inbound, Offer, Overflow, Payload,
+    ProtocolError, Transmit,
 };
 
 /// The limits of a client session.
@@ -128,6 +128,7 @@ impl<M: Payload> Session<M> {
             outgoing: Outgoing::new(OutgoingLimits {
                 queue_len_max: 0,
                 queue_bytes_max: 0,
+                overflow: Overflow::DropNewest,
                 inflight_max: limits.inflight_max,
                 queue_qos0_offline: false,
                 keep_released: true,

@@ -120,7 +120,8 @@ pub enum Record<'a, M> {
         /// The message.
         delivery: &'a Delivery<M>,
     },
-    /// A message in the queue cannot be loaded and was discarded.
+    /// A message in the queue was discarded: it cannot be loaded, or a newer one took its place in
+    /// a full queue.
     Discarded {
         /// Its number.
         seq: u64,

@@ -55,3 +55,4 @@ pub use incoming::Inbound;
 pub use lifetime::{EXPIRY_NEVER, WillState, session_expiry_s};
 pub use link::{Link, LinkEvent, LinkSettings};
 pub use payload::Payload;
+pub use queue::{Overflow, QueueLevel};

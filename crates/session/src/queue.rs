@@ -19,7 +19,32 @@ pub(crate) struct Queued<M> {
     pub(crate) delivery: Delivery<M>,
 }
 
-/// First in, first out; a full queue refuses the newest message.
+/// What becomes of a message of QoS 1 or 2 that a full queue is offered. One of QoS 0 is dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// It is dropped.
+    #[default]
+    DropNewest,
+    /// The oldest messages in the queue are dropped to make room for it, unless it alone is larger
+    /// than the queue.
+    DropOldest,
+    /// It is queued in spite of the limit. The owner keeps new messages away while the queue is
+    /// full, see [`QueueLevel`].
+    Keep,
+}
+
+/// How full a queue is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLevel {
+    /// At least a quarter of the queue is free.
+    Room,
+    /// Between the two: an owner that acts on a full queue keeps to what it did last.
+    High,
+    /// The queue has reached one of its limits.
+    Full,
+}
+
+/// First in, first out.
 #[derive(Debug)]
 pub(crate) struct Queue<M> {
     entries: VecDeque<Queued<M>>,
@@ -75,6 +100,43 @@ impl<M> Queue<M> {
         } else {
             None
         }
+    }
+
+    pub(crate) fn level(&self) -> QueueLevel {
+        let (len, len_max) = (self.entries.len() as u64, u64::from(self.len_max));
+        if len >= len_max || self.bytes >= self.bytes_max {
+            return QueueLevel::Full;
+        }
+        let is_high = |amount: u64, max: u64| amount > max - max / 4;
+        if is_high(len, len_max) || is_high(self.bytes, self.bytes_max) {
+            QueueLevel::High
+        } else {
+            QueueLevel::Room
+        }
+    }
+
+    /// Takes out the oldest messages, as many as keep `delivery` from fitting in: none if they all
+    /// would not suffice. Messages that are recorded as dispatched stay.
+    pub(crate) fn evict_for(&mut self, delivery: &Delivery<M>) -> Vec<Queued<M>> {
+        let mut evicted = Vec::new();
+        if !self.could_hold(delivery) {
+            return evicted;
+        }
+        while self.refusal(delivery).is_some()
+            && let Some(entry) = self.entries.remove(self.departing_len)
+        {
+            self.discount(&entry);
+            evicted.push(entry);
+        }
+        evicted
+    }
+
+    /// Whether the queue would have room for `delivery` without all that can be evicted.
+    pub(crate) fn could_hold(&self, delivery: &Delivery<M>) -> bool {
+        let departing = self.entries.iter().take(self.departing_len);
+        let bytes: u64 = departing.map(|entry| u64::from(entry.delivery.size_bytes)).sum();
+        self.departing_len < self.len_max as usize
+            && bytes + u64::from(delivery.size_bytes) <= self.bytes_max
     }
 
     pub(crate) fn push(&mut self, entry: Queued<M>) {

@@ -20,8 +20,8 @@ use crate::keep_alive::KeepAlive;
 use crate::lifetime::{Due, Lifetime};
 use crate::outgoing::{Outgoing, OutgoingLimits};
 use crate::{
-    AliasOut, BatchSeq, Counters, Delivery, DropReason, Inbound, Offer, Payload, Persist,
-    ProtocolError, Transmit,
+    AliasOut, BatchSeq, Counters, Delivery, DropReason, Inbound, Offer, Overflow, Payload, Persist,
+    ProtocolError, QueueLevel, Transmit,
 };
 
 /// The broker's side of one session; it outlives its connections.
@@ -405,6 +405,25 @@ impl<M: Payload> Session<M> {
         self.outgoing.queue_bytes()
     }
 
+    /// How full the queue is.
+    #[inline]
+    #[must_use]
+    pub fn queue_level(&self) -> QueueLevel {
+        self.outgoing.queue_level()
+    }
+
+    /// What becomes of messages of QoS 1 and 2 at the limits of the queue.
+    #[inline]
+    #[must_use]
+    pub const fn overflow(&self) -> Overflow {
+        self.outgoing.overflow()
+    }
+
+    /// Replaces what becomes of messages of QoS 1 and 2 at the limits of the queue.
+    pub const fn set_overflow(&mut self, overflow: Overflow) {
+        self.outgoing.set_overflow(overflow);
+    }
+
     /// The number of messages of QoS 1 and 2 in the window: sent or about to be sent, and not
     /// acknowledged.
     #[must_use]
@@ -469,6 +488,7 @@ const fn outgoing_limits(limits: &SessionLimits) -> OutgoingLimits {
     OutgoingLimits {
         queue_len_max: limits.queue_len_max,
         queue_bytes_max: limits.queue_bytes_max,
+        overflow: limits.overflow,
         inflight_max: limits.inflight_max,
         queue_qos0_offline: limits.queue_qos0_offline,
         keep_released: false,

@@ -16,6 +16,7 @@ use tacho_broker::{
 };
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::allocator;
 use crate::exit;
 use crate::output::LogOutput;
 
@@ -262,6 +263,7 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         started => started?,
     };
     about.log(&broker);
+    allocator::give_memory_back().context("cannot start a thread")?;
     if args.end_with_stdin {
         end_with_stdin(&broker);
     }

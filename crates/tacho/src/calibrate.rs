@@ -10,7 +10,7 @@ use tacho_rig::attached::{quoted, this_program};
 use crate::campaign::ArgumentBench;
 use crate::exit::{self, Failure};
 use crate::hidden_commands::NULL_BROKER;
-use crate::run::{Setting, TargetArguments, create};
+use crate::run::{GivenArguments, Setting, TargetArguments, create};
 
 /// Measure the limits of the load generator on this machine: messages per second and core, clients
 /// per GiB, lateness, connections per second.
@@ -43,6 +43,9 @@ pub(crate) struct CalibrateArguments {
     #[arg(long, requires = "dir")]
     force: bool,
 
+    #[command(flatten)]
+    named: GivenArguments,
+
     /// No progress
     #[arg(long, short)]
     quiet: bool,
@@ -74,11 +77,13 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<u8, Failure> {
     check_kept(arguments)?;
     check_free(arguments)?;
     let targets = null_broker()?;
-    let setting = Setting::new(&targets, arguments.quiet)?;
+    let mut setting = Setting::new(&targets, arguments.quiet)?;
+    setting.give(arguments.named.given());
     let place = place(arguments);
     let directory = create(&place.path)?;
     let mut bench = ArgumentBench::new(setting, vec![&targets], arguments.quiet);
-    let calibration = measure(&mut bench, &directory, arguments.quick)?;
+    let mut calibration = measure(&mut bench, &directory, arguments.quick)?;
+    calibration.given = arguments.named.given();
     bench.conclude(None);
     publish(arguments, &calibration, &place)?;
     Ok(exit::OK)

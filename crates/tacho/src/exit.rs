@@ -30,7 +30,8 @@ Exit codes:
     1  wrong usage, or an unexpected error
    99  a threshold failed, or less than 99 % of the offered load was carried (not_sustained)
   104  the scenario or a setting is invalid
-  105  stopped by a signal or by the live page; the report covers the run up to then
+  105  stopped by a signal, by the live page, or by an output with on-failure=end; the report
+       covers the run up to then
   110  QoS contract broken: lost, duplicated, reordered or damaged messages (qos_violation)
   111  invalid run: the generator was the bottleneck (generator_bound) or the network
        (network_bound), the hypervisor or other programs disturbed it (disturbed), or the load

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use clap::Args;
 use tacho_rig::attached::become_command;
+use tacho_rig::supervisor;
 
 use crate::exit::{self, Failure};
 
@@ -19,6 +20,12 @@ pub(crate) struct AttachedArguments {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct SuperviseArguments {
+    /// The command for the shell
+    command: String,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct NullBrokerArguments {
     /// Where to listen, on loopback
     address: SocketAddr,
@@ -27,6 +34,11 @@ pub(crate) struct NullBrokerArguments {
 /// Becomes a shell command that ends with the process that started this one.
 pub(crate) fn attached(arguments: &AttachedArguments) -> Result<u8, Failure> {
     Err(Failure::new(exit::UNEXPECTED, become_command(arguments.parent, &arguments.command)))
+}
+
+/// Runs a shell command until it ends or the process that started this one does.
+pub(crate) fn supervise(arguments: &SuperviseArguments) -> Result<u8, Failure> {
+    supervisor::supervise(&arguments.command).map_err(|error| Failure::new(exit::UNEXPECTED, error))
 }
 
 /// Serves as the responder of a calibration until it is ended.

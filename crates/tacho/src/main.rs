@@ -6,6 +6,7 @@
 #[macro_use]
 mod output;
 
+mod allocator;
 mod bridge;
 mod broker_command;
 mod calibrate;
@@ -18,6 +19,7 @@ mod exit;
 mod hidden_commands;
 mod journal_command;
 mod monitor;
+mod out_arguments;
 mod plan_arguments;
 mod report_command;
 mod run;
@@ -32,9 +34,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use exit::Failure;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Load-tests MQTT brokers, and includes a fast one.
 #[derive(Parser, Debug)]
@@ -86,6 +85,9 @@ enum Command {
     /// Become a shell command that ends with the process that started it.
     #[command(hide = true, name = tacho_rig::attached::SUBCOMMAND)]
     Attached(hidden_commands::AttachedArguments),
+    /// Run a shell command, and end all processes that it started with it.
+    #[command(hide = true, name = tacho_rig::supervisor::SUBCOMMAND)]
+    Supervise(hidden_commands::SuperviseArguments),
     /// Acknowledge and forward messages, and nothing else: the target of a calibration.
     #[command(hide = true, name = hidden_commands::NULL_BROKER)]
     NullBroker(hidden_commands::NullBrokerArguments),
@@ -113,6 +115,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve_command::serve(arguments),
         Command::Report(arguments) => report_command::report(arguments),
         Command::Attached(arguments) => hidden_commands::attached(arguments),
+        Command::Supervise(arguments) => hidden_commands::supervise(arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(arguments),
         Command::NullBroker(arguments) => hidden_commands::null_broker(arguments),
         Command::Convert(arguments) => convert::convert(arguments),

@@ -46,6 +46,11 @@ enum PayloadArgument {
 }
 
 impl PlanArguments {
+    /// The same with another time within which clients connect.
+    pub(crate) fn ramped_up(self, ramp_up: TimeSpan) -> Self {
+        Self { ramp_up: Some(ramp_up), ..self }
+    }
+
     /// The adjustment that these flags make to every scenario.
     pub(crate) fn adjustment(self) -> Adjustment {
         Adjustment {

@@ -11,7 +11,8 @@ use tacho_scenario::suite::Suite;
 
 use crate::campaign;
 use crate::exit::{self, Failure};
-use crate::run::{LoadArguments, OutputArguments, Setting, TargetArguments, show};
+use crate::run::{Fitting, LoadArguments, OutputArguments, Setting, TargetArguments, show};
+use crate::scenario::tell_misprint;
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
@@ -23,6 +24,11 @@ pub(crate) struct RunArguments {
     /// whole where it has a '*'; may be given several times
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
+
+    /// Hold each row of a suite as long as its report did, and connect clients as fast: 'guide' 5
+    /// minutes and 20 s
+    #[arg(long, conflicts_with_all = ["hold", "ramp_up"])]
+    as_published: bool,
 
     /// Run the scenario this many times, and show median and range of its figures; each run has its
     /// own directory below steps/, and the exit code is that of the worst
@@ -42,7 +48,7 @@ pub(crate) struct RunArguments {
 
 /// Runs one scenario; the exit code tells the verdict.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
-    let RunArguments { scenario, only, repeat, targets, load, output } = arguments;
+    let RunArguments { scenario, only, as_published, repeat, targets, load, output } = arguments;
     if let Some(suite) = Suite::find(scenario) {
         if *repeat > 1 {
             let sentence = format!(
@@ -51,16 +57,17 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
             );
             return Err(Failure::new(exit::INVALID_CONFIG, sentence));
         }
+        let load = if *as_published { &held_as_published(&suite, load)? } else { load };
         return campaign::suite(&suite, only, load, targets, output);
     }
-    if !only.is_empty() {
-        return Err(Failure::new(
-            exit::UNEXPECTED,
-            format!("--only applies to suites only, and '{scenario}' is not a suite"),
-        ));
+    let flags = [("--only", !only.is_empty()), ("--as-published", *as_published)];
+    if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
+        let sentence = format!("{flag} applies to suites only, and '{scenario}' is not a suite");
+        return Err(Failure::new(exit::UNEXPECTED, sentence));
     }
-    let scenario = load.scenario(scenario, &[], targets)?;
+    let scenario = Fitting::new(load, targets)?.only_scenario(scenario, &[])?;
     if !output.quiet {
+        tell_misprint(&arguments.scenario);
         scenario.notes.iter().for_each(|note| eprintln!("note: {note}"));
     }
     if *repeat > 1 {
@@ -74,6 +81,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
     let brokers = setting.targets(&scenario)?;
     setting.serve(&output.ui, (&name, RunKind::Run), &path)?;
+    output.check_place(&path)?;
+    setting.open_outputs(&output.out)?;
     let directory = output.create(&path)?;
     setting.announce(&directory, (&scenario.name, RunKind::Run))?;
     let stage = setting.stage(brokers, &directory)?;
@@ -94,4 +103,42 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         return Ok(exit::TARGET_UNREACHABLE);
     }
     Ok(exit::code_of(outcome.data.record.verdict, &outcome.ending))
+}
+
+/// The same load, held as long as the report of `suite` held it.
+fn held_as_published(suite: &Suite, load: &LoadArguments) -> Result<LoadArguments, Failure> {
+    let Some(published) = suite.as_published() else {
+        let sentence = format!(
+            "--as-published: the report of '{}' does not say how long it held its rows; use --hold \
+             and --ramp-up",
+            suite.name
+        );
+        return Err(Failure::new(exit::INVALID_CONFIG, sentence));
+    };
+    let mut load = load.clone();
+    load.adjust = load.adjust.as_published(published);
+    Ok(load)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArguments,
+    }
+
+    #[test]
+    fn the_guide_is_held_for_five_minutes_with_clients_within_20_seconds() {
+        let line = Line::parse_from(["run", "guide", "--as-published"]);
+        let suite = Suite::find("guide").expect("a suite");
+        let load = held_as_published(&suite, &line.run.load).map_err(|error| error.message);
+        let adjustment = load.expect("the guide says it").adjust.adjustment();
+        let seconds = |span: Option<tacho_scenario::TimeSpan>| span.map(|span| span.0.as_secs());
+        assert_eq!((seconds(adjustment.hold), seconds(adjustment.ramp_up)), (Some(300), Some(20)));
+    }
 }

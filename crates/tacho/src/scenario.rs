@@ -1,12 +1,16 @@
 //! `tacho scenario`: lists, shows and checks scenarios.
 
 use clap::{Args, Subcommand};
+use tacho_lab::calibration::Calibration;
+use tacho_lab::fit::{Factors, Room, fit};
+use tacho_record::Obstacle;
 use tacho_report::Lang;
 use tacho_scenario::format::{rate, thousands};
 use tacho_scenario::jmx;
-use tacho_scenario::suite::{SUITES, Suite};
+use tacho_scenario::suite::{AsPublished, Misprint, SUITES, Suite};
 use tacho_scenario::{
-    Adjustment, BENCHMARK_GRAMMAR, BUILTIN, Limits, Scenario, ScenarioError, SourceText, TimeSpan,
+    Adjustment, BENCHMARK_GRAMMAR, BUILTIN, Limits, Scenario, ScenarioError, Shortage, SourceText,
+    TimeSpan,
 };
 
 use crate::estimates;
@@ -78,6 +82,16 @@ pub(crate) struct AdjustArguments {
 }
 
 impl AdjustArguments {
+    /// The same with other factors of clients and rates.
+    pub(crate) fn scaled(self, scale_clients: f64, scale: f64) -> Self {
+        Self { scale_clients, scale, ..self }
+    }
+
+    /// The same with the lengths that a report used.
+    pub(crate) fn as_published(self, AsPublished { hold, ramp_up }: AsPublished) -> Self {
+        Self { hold: Some(hold), plan: self.plan.ramped_up(ramp_up), ..self }
+    }
+
     /// The adjustment that the arguments ask for.
     pub(crate) fn adjustment(self) -> Adjustment {
         Adjustment {
@@ -100,9 +114,15 @@ pub(crate) fn scenario(arguments: &ScenarioArguments) -> Result<u8, Failure> {
         }
         ScenarioCommand::Reference => print!("{}", tacho_scenario::reference()),
         ScenarioCommand::Check { scenario, vars, adjust } => {
-            let mut scenario = load(scenario, vars, &adjust.adjustment())?;
+            let (name, calibration) = (scenario, estimates::of_this_machine());
+            let mut scenario = load(name, vars, &adjust.adjustment())?;
             scenario.forget_shared_addresses(|_| false);
-            eprint!("{}", needs(&scenario)?);
+            let lacks = lacks((name, vars), *adjust, &scenario, calibration.as_ref());
+            if let Some(lacks) = lacks.as_ref().filter(|lacks| is_about_clients(lacks)) {
+                return Err(too_large(name, lacks));
+            }
+            tell_misprint(name);
+            eprint!("{}", needs(&scenario, calibration.as_ref(), lacks.as_ref())?);
             scenario.notes.iter().for_each(|note| eprintln!("note: {note}"));
             print!("{}", scenario.to_toml());
         }
@@ -170,7 +190,9 @@ fn suite_runs(suite: &Suite) -> Result<serde_json::Value, Failure> {
             let scenario = scenario.map_err(|error| failure(&error))?;
             let needs = tacho_lab::needs::needs(&scenario)
                 .map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
-            let lacks = needs.shortage(&limits, true).map(|shortage| shortage.to_string());
+            let shortages = needs.shortages(&limits, true, generator_cores(&limits));
+            let lacks: Vec<String> = shortages.iter().map(ToString::to_string).collect();
+            let lacks = (!lacks.is_empty()).then(|| lacks.join("; "));
             value["series"][index]["points"][at]["needs"] = serde_json::json!({
                 "clients": needs.clients,
                 "descriptors": needs.descriptors,
@@ -184,10 +206,50 @@ fn suite_runs(suite: &Suite) -> Result<serde_json::Value, Failure> {
     Ok(value)
 }
 
+/// Cores of the generator with the broker on the same machine.
+fn generator_cores(limits: &Limits) -> u64 {
+    (limits.cores / 2).max(1)
+}
+
+/// What this machine lacks for a scenario, with the broker on it, too.
+fn lacks(
+    (name, vars): (&str, &[(String, String)]),
+    adjust: AdjustArguments,
+    scenario: &Scenario,
+    calibration: Option<&Calibration>,
+) -> Option<Obstacle> {
+    let limits = Limits::of_this_process();
+    let room = Room {
+        limits,
+        one_machine: true,
+        generator_cores: generator_cores(&limits),
+        calibration,
+        beyond_calibration: false,
+    };
+    let asked = Factors { clients: adjust.scale_clients, rates: adjust.scale };
+    let rescale = |Factors { clients, rates }: Factors| {
+        let adjustment = adjust.scaled(clients, rates).adjustment();
+        Scenario::load(name, vars, &adjustment, Limits::NONE).ok()
+    };
+    fit(scenario, &room, (asked, &rescale)).err()
+}
+
+/// Does the machine lack something for the clients, whatever they send?
+fn is_about_clients(obstacle: &Obstacle) -> bool {
+    let is_of_cores = |shortage: &Shortage| matches!(shortage, Shortage::Cores { .. });
+    match obstacle {
+        Obstacle::Lacks { shortages, .. } => !shortages.iter().all(is_of_cores),
+        Obstacle::BrokerGone | Obstacle::Message(_) => true,
+    }
+}
+
 /// The needs of a scenario, line by line.
-fn needs(scenario: &Scenario) -> Result<String, Failure> {
-    let calibration = estimates::of_this_machine();
-    let needs = tacho_lab::needs::estimate(scenario, estimates::costs(calibration.as_ref()));
+fn needs(
+    scenario: &Scenario,
+    calibration: Option<&Calibration>,
+    lacks: Option<&Obstacle>,
+) -> Result<String, Failure> {
+    let needs = tacho_lab::needs::estimate(scenario, estimates::costs(calibration));
     let needs = needs.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
     let mut lines = vec![
         format!(
@@ -205,9 +267,9 @@ fn needs(scenario: &Scenario) -> Result<String, Failure> {
         ),
     ];
     if needs.generator_cores > 0.0 {
-        let source = Lang::En.core_rates(&estimates::rates(calibration.as_ref()));
+        let source = Lang::En.core_rates(&estimates::rates(calibration));
         let cores = needs.generator_cores;
-        lines.push(format!("about {cores:.2} cores of the generator (rates per core: {source})"));
+        lines.push(format!("about {cores:.2} cores of the generator (rate per core: {source})"));
     }
     if needs.closed {
         lines.push("plus the closed-loop messages that the broker accepts".to_owned());
@@ -226,10 +288,19 @@ fn needs(scenario: &Scenario) -> Result<String, Failure> {
             }
         });
     }
-    if let Some(shortage) = needs.shortage(&Limits::of_this_process(), true) {
-        lines.push(format!("this machine, with the broker on it too: {shortage}"));
+    if let Some(lacks) = lacks {
+        let lacks = Lang::En.obstacle(lacks);
+        lines.push(format!("this machine, with the broker on it too: {lacks}"));
     }
     Ok(lines.iter().map(|line| format!("{line}\n")).collect())
+}
+
+/// Tells on standard error that a report prints `name` and means another row.
+pub(crate) fn tell_misprint(name: &str) {
+    if let Some(misprint) = Misprint::of(name) {
+        let (why, meant) = (Lang::En.misprint(misprint), misprint.meant);
+        eprintln!("note: {why}. This is the load of the name as written; that row is '{meant}'");
+    }
 }
 
 /// Splits `name=value`.
@@ -242,16 +313,26 @@ pub(crate) fn parse_var(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Parses and checks a scenario.
-pub(crate) fn load(
+/// Parses and checks a scenario, whether or not this machine can run it.
+fn load(
     name: &str,
     vars: &[(String, String)],
     adjustment: &Adjustment,
 ) -> Result<Scenario, Failure> {
-    Scenario::load(name, vars, adjustment, Limits::of_this_process()).map_err(|e| failure(&e))
+    Scenario::load(name, vars, adjustment, Limits::NONE).map_err(|error| failure(&error))
 }
 
 pub(crate) fn failure(error: &ScenarioError) -> Failure {
     use std::io::IsTerminal as _;
     Failure { code: exit::INVALID_CONFIG, message: error.render(std::io::stderr().is_terminal()) }
+}
+
+/// The refusal of a scenario for want of what this machine lacks.
+pub(crate) fn too_large(name: &str, obstacle: &Obstacle) -> Failure {
+    let lacks = Lang::En.obstacle(obstacle);
+    let sentence = match obstacle {
+        Obstacle::Lacks { .. } => format!("this machine cannot run '{name}' as it is: it {lacks}"),
+        Obstacle::BrokerGone | Obstacle::Message(_) => lacks,
+    };
+    Failure::new(exit::INVALID_CONFIG, sentence)
 }

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tacho_codec::{Connect, ReasonCode, Version};
-use tacho_testkit::{Client, connect};
+use tacho_testkit::{Client, connect, wait_until};
 
 /// A broker whose log is read line by line; killed when dropped.
 struct Broker {
@@ -170,5 +170,49 @@ fn the_broker_goes_on_when_nothing_reads_its_log() {
         client.disconnect();
     }
     broker.signal(Signal::USR1);
+    broker.stop();
+}
+
+/// Resident memory of a process, in bytes.
+#[cfg(target_os = "linux")]
+fn resident_bytes(pid: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    let kib = line.split_whitespace().next().and_then(|kib| kib.parse::<usize>().ok());
+    kib.expect("a number") * 1024
+}
+
+/// Resident memory was twice what had arrived, and two thirds of it stayed when all had left.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_of_unfinished_packets_is_what_has_arrived_and_is_given_back() {
+    const CLIENTS: usize = 100;
+    const ARRIVED: usize = 600_000;
+    let broker = Broker::start(&["--listen", "0"]);
+    let pid = broker.child.id();
+    let packet = {
+        let (topic, payload) = ("t", vec![7; 1_000_000]);
+        let publish = tacho_codec::Publish { topic, payload: &payload, ..Default::default() };
+        let mut bytes = Vec::new();
+        publish.encode(Version::V311, &mut bytes).expect("is encoded");
+        bytes
+    };
+    let mut honest = Client::open(broker.address, Version::V311);
+    honest.connect(&connect("honest", Version::V311));
+    let before = resident_bytes(pid);
+    let mut clients: Vec<Client> = Vec::new();
+    for i in 0..CLIENTS {
+        let mut client = Client::open(broker.address, Version::V311);
+        client.connect(&connect(&i.to_string(), Version::V311));
+        client.send_raw(&packet[..ARRIVED]);
+        clients.push(client);
+    }
+    wait_until("all has arrived", || resident_bytes(pid) > before + CLIENTS * ARRIVED);
+    honest.ping();
+    let held = resident_bytes(pid) - before;
+    assert!(held < CLIENTS * (ARRIVED + 150_000) + (10 << 20), "{held} bytes");
+    drop(clients);
+    wait_until("it is given back", || resident_bytes(pid) < before + (12 << 20));
+    honest.ping();
     broker.stop();
 }

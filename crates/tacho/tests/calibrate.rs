@@ -22,9 +22,11 @@ fn a_quick_calibration_is_kept_and_used() {
     let kept = folder.path().join("kept.json");
     let runs = folder.path().join("runs");
     let before = text(&tacho(&["scenario", "check", "symmetric"], &kept).stderr);
-    assert!(before.contains("'tacho calibrate' measures this one"), "{before}");
+    assert!(before.contains("'tacho calibrate' measures this machine"), "{before}");
     let dir = runs.to_str().expect("a name");
-    let output = tacho(&["calibrate", "--quick", "--json", "--dir", dir], &kept);
+    let named = ["--name", "Kernel 6.12", "--note", "idle"];
+    let arguments = [&["calibrate", "--quick", "--json", "--dir", dir][..], &named].concat();
+    let output = tacho(&arguments, &kept);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let record: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
     let rates = record["rates"].as_array().expect("rates");
@@ -47,9 +49,13 @@ fn a_quick_calibration_is_kept_and_used() {
         let text = fs::read_to_string(path).expect("is kept");
         assert_eq!(serde_json::from_str::<Value>(&text).expect("is JSON"), record);
     }
-    assert!(runs.join("steps/01/summary.json").exists());
+    let run = fs::read_to_string(runs.join("steps/01/summary.json")).expect("a record");
+    let run: Value = serde_json::from_str(&run).expect("is JSON");
+    for named in [&record["given"], &run["given"]] {
+        assert_eq!((&named["name"], &named["note"]), (&"Kernel 6.12".into(), &"idle".into()));
+    }
     let after = text(&tacho(&["scenario", "check", "symmetric"], &kept).stderr);
-    assert!(after.contains("rates per core: calibrated here on"), "{after}");
+    assert!(after.contains("rate per core: calibrated here on"), "{after}");
     // That of another machine is not used.
     let mut other = record;
     other["machine"]["cpu_model"] = "another one".into();

@@ -256,6 +256,8 @@ fn a_suite_runs_its_rows_and_reports_skipped_ones() {
         "1s",
         "--var",
         "warmup=200ms",
+        "--tolerate",
+        "steal=100%,others=100%,waiting=100%",
     ];
     let output = tacho(&arguments, &[], &dir);
     let said = text(&output.stderr);

@@ -85,7 +85,7 @@ fn a_scenario_that_makes_no_sense_exits_with_104() {
     for (variable, words) in [
         ("qos=3", &["there is no QoS 3", "set with --var"][..]),
         ("target_throughput=0", &["a rate of 0"]),
-        ("publishers=100000000", &["open files", "ulimit -Hn"]),
+        ("publishers=100000000", &["descriptors", "ulimit -Hn", "fits: --scale-clients 0.0"]),
         ("payload_size=10", &["10 bytes is too small", "at least 24"]),
         ("publisher=1", &["did you mean 'publishers'?"]),
         ("duration=tomorrow", &["not a length of time"]),
@@ -278,6 +278,63 @@ fn a_scenario_check_states_the_requirements() {
     fails(&["run", "10_10_qos7_p64_1mps"], 104, &["there is no QoS '7'", "names are"]);
     fails(&["run", "10_10_qos1_p64_1mps", "--scale", "0"], 1, &["not a factor"]);
     fails(&["run", "symmetric", "--hold", "5ms"], 1, &["too short"]);
+}
+
+#[test]
+fn a_load_beyond_the_generator_is_refused_before_anything_starts() {
+    // 200 receivers each: 4 billion messages a second out.
+    let rate = "target_throughput=20000000";
+    let words = [
+        "20,000,000 messages/s in and 4,000,000,000 out",
+        "estimated; 'tacho calibrate'",
+        "the largest that fits: --scale 0.0",
+        "--beyond-calibration",
+    ];
+    fails(&["run", "fan-out", "--var", rate], 104, &words);
+    let ladder = ["ladder", "fan-out", "target_throughput=20000000,30000000"];
+    fails(&ladder, 104, &["can run none of the steps: needs about", "--beyond-calibration"]);
+    let only = ["run", "guide", "--only", "fan-out/10K", "--scale", "500000"];
+    fails(&only, 104, &["can run none of the rows: needs about", "--beyond-calibration"]);
+    let compared = ["compare", "fan-out", "--var", rate];
+    fails(&compared, 104, &["cannot run 'fan-out' as it is", "--beyond-calibration"]);
+    // With the flag it goes on, here to a broker that is not there.
+    let broker = ["--broker", "mqtt://127.0.0.1:1"];
+    let mut beyond = vec!["run", "fan-out", "--var", rate, "--beyond-calibration"];
+    beyond.extend(broker);
+    fails(&beyond, 112, &["cannot connect to"]);
+    // A search finds the limit of a generator that is not calibrated by itself.
+    let search = ["capacity", "fan-out", "--from", "20000000", broker[0], broker[1]];
+    fails(&search, 112, &["cannot connect to"]);
+}
+
+#[test]
+fn a_suite_is_held_as_its_report_held_it() {
+    let words = "the report of 'bifromq' does not say how long";
+    fails(&["run", "bifromq", "--as-published"], 104, &[words, "--hold"]);
+    for flag in [["--hold", "5s"], ["--ramp-up", "5s"]] {
+        let arguments = ["run", "guide", "--as-published", flag[0], flag[1]];
+        fails(&arguments, 1, &["cannot be used with"]);
+    }
+    let words = "--as-published applies to suites only";
+    fails(&["run", "symmetric", "--as-published"], 1, &[words]);
+}
+
+#[test]
+fn a_name_that_a_report_misprints_is_explained() {
+    let printed = "1.2k_1.2k_qos2_p32_50mps";
+    let why = "prints 1.2k_1.2k_qos2_p32_100mps as 1.2k_1.2k_qos2_p32_50mps; its columns say 100 \
+               messages/s of each publisher and 120,000 in all";
+    let rows = ["run", "bifromq", "--only", printed, "--beyond-calibration"];
+    let rows = [&rows[..], &["--broker", "mqtt://127.0.0.1:1"]].concat();
+    // The row is found: what is missing is the broker.
+    fails(&rows, 112, &[why, "cannot connect to"]);
+    let checked = output(&["scenario", "check", printed]);
+    let told = text(&checked.stderr);
+    assert!(
+        told.contains(why) && told.contains("that row is '1.2k_1.2k_qos2_p32_100mps'"),
+        "{told}"
+    );
+    assert!(text(&checked.stdout).contains("rate = 50"), "the load is that of the name");
 }
 
 #[test]

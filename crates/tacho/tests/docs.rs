@@ -28,6 +28,28 @@ fn every_broker_setting_is_documented() {
 }
 
 #[test]
+fn every_test_of_a_published_vulnerability_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = document("security-tests.md");
+    let cited: Vec<(&str, &str)> =
+        page.split('`').skip(1).step_by(2).filter_map(|code| code.split_once("::")).collect();
+    assert!(cited.len() > 20, "{cited:?}");
+    for (file, name) in cited {
+        let text = std::fs::read_to_string(root.join(file));
+        let text = text.unwrap_or_else(|error| panic!("{file}: {error}"));
+        let (before, _) = text
+            .split_once(&format!("fn {name}("))
+            .unwrap_or_else(|| panic!("{file} has no {name}"));
+        // Of that function, not of one before it.
+        let attributes = before.rsplit('}').next().unwrap_or_default();
+        assert!(attributes.contains("#[test]"), "{name} of {file} is no test");
+    }
+    let listed = page.lines().filter(|line| line.starts_with("| ")).count() - 1;
+    let with_tests = page.lines().filter(|line| line.starts_with("| ") && line.contains("::"));
+    assert_eq!(with_tests.count(), listed, "a row has no test");
+}
+
+#[test]
 fn every_exit_code_is_documented() {
     let table = document("exit-codes.md");
     let help = output(&["run", "--help"]);
@@ -75,7 +97,8 @@ fn the_help_of_run_groups_its_options() {
         let options = lines.map(str::trim_start).filter(|line| line.starts_with('-'));
         options.map(|line| line.split(' ').find(|word| word.starts_with("--"))).collect::<Vec<_>>()
     };
-    assert_eq!(section("Options"), [Some("--only"), Some("--repeat"), Some("--help")]);
+    let own = ["--only", "--as-published", "--repeat", "--help"].map(Some);
+    assert_eq!(section("Options"), own);
     for (title, option) in [
         ("Broker", "--broker"),
         ("Transport", "--ca"),

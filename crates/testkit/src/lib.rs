@@ -9,6 +9,10 @@
 mod broker;
 #[cfg(feature = "codec")]
 mod client;
+#[cfg(feature = "codec")]
+mod flooding_broker;
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(feature = "journal")]
 pub mod journal;
 #[cfg(feature = "load")]
@@ -35,4 +39,6 @@ mod wait;
 pub use broker::{TestBroker, each_broker};
 #[cfg(feature = "codec")]
 pub use client::{ALL_QOS, Client, Received, TimedOut, VERSIONS, connect, packet, will};
+#[cfg(feature = "codec")]
+pub use flooding_broker::{Flood, FloodingBroker};
 pub use wait::{PATIENCE, QUIET, wait_until};

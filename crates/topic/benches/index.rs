@@ -30,12 +30,13 @@ type Options = (u8, u32);
 /// A part of the benchmark, given the number of filters.
 type Section = fn(usize);
 
-const SECTIONS: [(&str, Section); 7] = [
+const SECTIONS: [(&str, Section); 8] = [
     ("index-exact", index_exact),
     ("index-wildcard", index_wildcard),
     ("index-fan-out", index_fan_out),
     ("routes-exact", routes_exact),
     ("routes-wildcard", routes_wildcard),
+    ("routes-groups", routes_groups),
     ("index-and-routes", index_and_routes),
     ("retained", retained),
 ];
@@ -133,6 +134,34 @@ fn routes(count: usize, filter: fn(usize) -> TopicFilter, topic: fn(usize) -> St
         map.add(&others[at], 1);
     });
     report_each("remove, each published", SINGLE_UPDATES, |at| map.remove(&others[at], 1));
+}
+
+/// Shared groups of one filter.
+fn routes_groups(count: usize) {
+    let rss = resident_bytes();
+    let map = RouteMap::with_shards(4);
+    let filter = |id: usize| {
+        Filter::parse(&format!("$share/group-{id:07}/plant/7/line-1/+/data")).expect("valid")
+    };
+    let change = |id: usize| RouteChange::Add { filter: filter(id), shard: id % 4 };
+    for decade in 0..10 {
+        let first = count / 10 * decade;
+        report_each(&format!("join among {first}, in batches of 64"), count / 10 / 64, |batch| {
+            let ids = (first + batch * 64)..(first + batch * 64 + 64);
+            map.apply(&ids.map(change).collect::<Vec<_>>());
+        });
+    }
+    report_memory(rss, count);
+    let others: Vec<Filter> = (0..SINGLE_UPDATES).map(|id| filter(count + id)).collect();
+    report_each("join, each published", SINGLE_UPDATES, |at| drop(map.add(&others[at], 1)));
+    report_each("leave, each published", SINGLE_UPDATES, |at| map.remove(&others[at], 1));
+    report_each("leave, per batch of 64", count.div_ceil(64), |batch| {
+        let ids = (batch * 64)..(batch * 64 + 64);
+        let remove = |id| RouteChange::Remove { filter: filter(id), shard: id % 4 };
+        map.apply(&ids.map(remove).collect::<Vec<_>>());
+    });
+    println!("  {:<50} {:>9}", "groups left", map.groups_len());
+    report_memory(rss, count);
 }
 
 fn index_and_routes(count: usize) {

@@ -12,30 +12,48 @@ pub const TOPIC_LEN_MAX: usize = 65_535;
 const SHARE_PREFIX: &str = "$share/";
 
 /// Why a text is not a topic filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterError {
     /// A filter has at least one character [MQTT-4.7.3-1].
-    #[error("a topic filter must not be empty")]
     Empty,
     /// `#` does not stand alone in the last level [MQTT-4.7.1-1].
-    #[error("'#' must stand alone in the last level of a topic filter")]
     MultiLevelWildcard,
     /// It contains U+0000 [MQTT-4.7.3-2].
-    #[error("a topic filter must not contain the null character")]
     Nul,
-    /// `$share/name` is not followed by a filter.
-    #[error("a shared subscription needs a topic filter: $share/name/filter")]
+    /// `$share/name` is not followed by a filter [MQTT-4.8.2-2].
     ShareFilterMissing,
     /// The share name is empty or contains a wildcard [MQTT-4.8.2-1], [MQTT-4.8.2-2].
-    #[error("the share name must not be empty nor contain '/', '+' or '#'")]
     ShareName,
     /// `+` shares its level with other characters [MQTT-4.7.1-2].
-    #[error("'+' must stand alone in its level of a topic filter")]
     SingleLevelWildcard,
     /// More than [`TOPIC_LEN_MAX`] bytes [MQTT-4.7.3-3].
-    #[error("a topic filter must not exceed 65,535 bytes")]
     TooLong,
 }
+
+impl FilterError {
+    /// What is wrong, as a sentence.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Empty => "a topic filter must not be empty",
+            Self::MultiLevelWildcard => "'#' must stand alone in the last level of a topic filter",
+            Self::Nul => "a topic filter must not contain the null character",
+            Self::ShareFilterMissing => {
+                "a shared subscription needs a topic filter: $share/name/filter"
+            }
+            Self::ShareName => "the share name must not be empty nor contain '/', '+' or '#'",
+            Self::SingleLevelWildcard => "'+' must stand alone in its level of a topic filter",
+            Self::TooLong => "a topic filter must not exceed 65,535 bytes",
+        }
+    }
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.sentence())
+    }
+}
+
+impl std::error::Error for FilterError {}
 
 /// A checked topic filter, without a share name. A clone shares the text.
 ///

@@ -28,6 +28,6 @@ pub use matching::matches;
 pub use owner::owner_shard;
 pub use retained::{Progress, RetainedCursor, RetainedIndex};
 pub use route::{
-    Choice, DurableMember, Group, GroupLoad, RouteChange, RouteMap, RouteSnapshot, SHARDS_MAX,
-    ShardSet, ShardSetIter, TopicHash, WaitingPlace,
+    Choice, DurableMember, FullQueue, Group, GroupLoad, MatchedShards, RouteChange, RouteMap,
+    RouteMark, RouteSnapshot, SHARDS_MAX, ShardSet, ShardSetIter, TopicHash, WaitingPlace,
 };

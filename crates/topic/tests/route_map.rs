@@ -1,69 +1,93 @@
 //! The route map against a list searched with the naive matcher, and with concurrent readers and
 //! writers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 use tacho_testkit::topics;
-use tacho_topic::{Filter, RouteChange, RouteMap, RouteSnapshot, ShardSet, matches};
+use tacho_topic::{
+    Filter, MatchedShards, RouteChange, RouteMap, RouteMark, RouteSnapshot, ShardSet, matches,
+};
 
 const SHARDS: usize = 4;
 
 fn change() -> impl Strategy<Value = RouteChange> {
-    let prefix = prop_oneof![3 => Just(""), 1 => Just("$share/g/"), 1 => Just("$share/h/")];
-    (prefix, topics::filter(), 0..SHARDS, prop::bool::weighted(0.6)).prop_map(
-        |(prefix, filter, shard, is_add)| {
-            let filter = Filter::parse(&format!("{prefix}{filter}")).expect("a valid filter");
-            if is_add {
-                RouteChange::Add { filter, shard }
-            } else {
-                RouteChange::Remove { filter, shard }
+    let many = (0..40_u8).prop_map(|name| format!("$share/{name}/"));
+    let few = prop_oneof![Just(String::new()), Just("$share/g/".to_owned())];
+    let prefix = prop_oneof![4 => few, 1 => many];
+    (prefix, topics::filter(), 0..SHARDS, 0..12).prop_map(|(prefix, filter, shard, kind)| {
+        let filter = Filter::parse(&format!("{prefix}{filter}")).expect("a valid filter");
+        match kind {
+            0..5 => RouteChange::Add { filter, shard },
+            5..8 => RouteChange::Remove { filter, shard },
+            _ => {
+                let mark = if kind < 10 { RouteMark::Durable } else { RouteMark::Full };
+                RouteChange::Mark { filter, shard, mark, is_set: kind % 2 == 0 }
             }
-        },
-    )
+        }
+    })
 }
 
-/// All pairs of filter and shard.
-type Oracle = BTreeSet<(Filter, usize)>;
+/// All pairs of filter and shard, and the marks of each.
+type Oracle = BTreeMap<(Filter, usize), BTreeSet<RouteMark>>;
 
 fn note(oracle: &mut Oracle, change: &RouteChange) {
     match change {
-        RouteChange::Add { filter, shard } => oracle.insert((filter.clone(), *shard)),
-        RouteChange::Remove { filter, shard } => oracle.remove(&(filter.clone(), *shard)),
-    };
+        RouteChange::Add { filter, shard } => {
+            oracle.entry((filter.clone(), *shard)).or_default();
+        }
+        RouteChange::Remove { filter, shard } => {
+            oracle.remove(&(filter.clone(), *shard));
+        }
+        RouteChange::Mark { filter, shard, mark, is_set } => {
+            match oracle.get_mut(&(filter.clone(), *shard)) {
+                Some(marks) if *is_set => drop(marks.insert(*mark)),
+                Some(marks) => drop(marks.remove(mark)),
+                None => {}
+            }
+        }
+    }
 }
 
 /// The routes of a topic: shards, and the shared filters of groups.
-fn routes(snapshot: &RouteSnapshot, topic: &str) -> (Vec<usize>, Vec<String>) {
+fn routes(snapshot: &RouteSnapshot, topic: &str) -> (MatchedShards, Vec<String>) {
     let mut groups = Vec::new();
     let shards =
-        snapshot.shards_for(topic, &mut |group| groups.push(group.shared_filter().to_string()));
+        snapshot.matched_shards(topic, &mut |group| groups.push(group.shared_filter().to_string()));
     groups.sort_unstable();
-    (shards.iter().collect(), groups)
+    (shards, groups)
 }
 
-fn expected_routes(oracle: &Oracle, topic: &str) -> (Vec<usize>, Vec<String>) {
-    let (mut shards, mut groups) = (ShardSet::EMPTY, BTreeSet::new());
-    for (filter, shard) in oracle {
+fn expected_routes(oracle: &Oracle, topic: &str) -> (MatchedShards, Vec<String>) {
+    let (mut shards, mut groups) = (MatchedShards::default(), BTreeSet::new());
+    for ((filter, shard), marks) in oracle {
         if !matches(filter.topic_filter().as_str(), topic) {
             continue;
         }
         match filter {
-            Filter::Plain(_) => shards.insert(*shard),
+            Filter::Plain(_) => {
+                shards.all.insert(*shard);
+                for mark in marks {
+                    match mark {
+                        RouteMark::Durable => shards.durable.insert(*shard),
+                        RouteMark::Full => shards.full.insert(*shard),
+                    }
+                }
+            }
             Filter::Shared(shared) => {
                 groups.insert(shared.to_string());
             }
         }
     }
-    (shards.iter().collect(), groups.into_iter().collect())
+    (shards, groups.into_iter().collect())
 }
 
 proptest! {
     #[test]
     fn equals_the_naive_matcher_and_snapshots_never_change(
-        batches in prop::collection::vec(prop::collection::vec(change(), 1..8), 1..40),
+        batches in prop::collection::vec(prop::collection::vec(change(), 1..30), 1..40),
         topics in prop::collection::vec(topics::topic(), 12),
     ) {
         let map = RouteMap::with_shards(SHARDS);
@@ -81,8 +105,24 @@ proptest! {
         }
         for change in batches.iter().flatten() {
             let Filter::Shared(shared) = change.filter() else { continue };
-            let has_member = oracle.iter().any(|(filter, _)| filter == change.filter());
+            let has_member = oracle.keys().any(|(filter, _)| filter == change.filter());
             prop_assert_eq!(map.snapshot().group(shared).is_some(), has_member);
+        }
+        let rest: Vec<_> = oracle.keys().cloned().collect();
+        let groups: BTreeSet<_> = rest.iter().filter(|(filter, _)| filter.is_shared()).collect();
+        let groups: BTreeSet<_> = groups.into_iter().map(|(filter, _)| filter).collect();
+        prop_assert_eq!(map.groups().len(), groups.len());
+        for batch in rest.chunks(50) {
+            let remove = |(filter, shard): &(Filter, usize)| {
+                RouteChange::Remove { filter: filter.clone(), shard: *shard }
+            };
+            map.apply(&batch.iter().map(remove).collect::<Vec<_>>());
+        }
+        drop(history);
+        prop_assert_eq!((map.groups_len(), map.snapshot().exact_len()), (0, 0));
+        for topic in &topics {
+            let nothing = (MatchedShards::default(), Vec::new());
+            prop_assert_eq!(routes(&map.snapshot(), topic), nothing);
         }
     }
 

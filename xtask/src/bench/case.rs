@@ -34,6 +34,10 @@ pub(super) enum Kind {
     Offline,
     /// A scenario while clients break the rules.
     Abuse { load: Load, clients: usize },
+    /// A scenario while clients hold unfinished packets, which then leave.
+    Partial { load: Load, clients: usize },
+    /// A scenario while clients with many subscriptions, plain or shared, leave at once.
+    Leaving { load: Load, shared: bool },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -117,6 +121,13 @@ pub(super) fn all() -> Vec<Case> {
         what: "symmetric, QoS 1, 20K TPS, while 1,000 bad clients try".to_owned(),
         kind: Kind::Abuse { load: symmetric_load(1, 20), clients: 1_000 },
     });
+    cases.push(Case {
+        name: "tacho_partial_20k".to_owned(),
+        what: "symmetric, QoS 1, 20K TPS, while 1,000 clients stop within a PUBLISH of 1 MB"
+            .to_owned(),
+        kind: Kind::Partial { load: symmetric_load(1, 20), clients: 1_000 },
+    });
+    cases.extend([false, true].map(leaving));
     cases.push(fan_in());
     cases.push(Case {
         name: "tacho_burst_10k".to_owned(),
@@ -130,6 +141,17 @@ pub(super) fn all() -> Vec<Case> {
         kind: Kind::Subscriptions,
     });
     cases
+}
+
+fn leaving(shared: bool) -> Case {
+    let (name, what) = if shared { ("_shared", "shared ") } else { ("", "") };
+    Case {
+        name: format!("tacho_leaving_20k{name}"),
+        what: format!(
+            "symmetric, QoS 1, 20K TPS, while 1,000 clients with 1,000 {what}subscriptions leave"
+        ),
+        kind: Kind::Leaving { load: symmetric_load(1, 20), shared },
+    }
 }
 
 fn fan_in() -> Case {

@@ -17,7 +17,7 @@ pub(super) struct Sample {
 }
 
 /// All metrics of runs, in table order.
-pub(super) const METRICS: [&str; 38] = [
+pub(super) const METRICS: [&str; 40] = [
     "cpu_us_per_message",
     "cpu_us_per_delivery",
     "tps",
@@ -56,6 +56,8 @@ pub(super) const METRICS: [&str; 38] = [
     "acknowledged_lost",
     "rss_bytes_full",
     "rss_bytes_restarted",
+    "rss_bytes_per_partial_byte",
+    "rss_bytes_left",
 ];
 
 /// Metrics with a table of their own, as few cases have them.

@@ -18,7 +18,9 @@ use super::abuse::Abuse;
 use super::case::{Case, Kind, Load, Subject};
 use super::disk;
 use super::figures::Sample;
+use super::leavers::Leavers;
 use super::machine::free_port;
+use super::partial::{PartialPackets, SENT_BYTES};
 use super::routing;
 use crate::floor::Floor;
 use crate::shell;
@@ -28,6 +30,9 @@ const MOSQUITTO_CONF: &str = "allow_anonymous true\nset_tcp_nodelay true\npersis
 
 const BURST: &str = "bench/scenarios/burst.toml";
 const BURST_START: Duration = Duration::from_secs(11);
+
+/// More than it takes until free memory is given back to the system.
+const GIVEN_BACK: Duration = Duration::from_secs(5);
 
 pub(super) struct Runner {
     options: Options,
@@ -84,8 +89,14 @@ impl Runner {
             Kind::FanOutBytes => self.fan_out_bytes(sample, &self.dir(case, round)?),
             Kind::Offline => self.offline(sample, &self.dir(case, round)?),
             Kind::Burst => self.burst(sample, &self.dir(case, round)?),
+            Kind::Partial { load, clients } => {
+                self.partial(sample, &self.dir(case, round)?, load, *clients)
+            }
             Kind::Abuse { load, clients } => {
                 self.abuse(sample, &self.dir(case, round)?, load, *clients)
+            }
+            Kind::Leaving { load, shared } => {
+                self.leaving(sample, &self.dir(case, round)?, load, *shared)
             }
         }
     }
@@ -150,7 +161,8 @@ impl Runner {
         mut during: impl FnMut(),
     ) -> Result<Value> {
         let mut command = shell::command(&self.tacho);
-        command.args(["run", load.scenario, "--quiet", "--dir"]).arg(dir).args(broker);
+        command.args(["run", load.scenario, "--quiet", "--beyond-calibration"]);
+        command.arg("--dir").arg(dir).args(broker);
         let core = self.options.generator_cpu.to_string();
         command.args(["--generator-cores", &core, "--threads", "1"]);
         for (name, value) in &load.vars {
@@ -267,6 +279,35 @@ impl Runner {
         })
     }
 
+    /// The broker's memory while the packets are unfinished, and once their clients have left.
+    fn partial(
+        &self,
+        mut sample: Sample,
+        dir: &Path,
+        load: &Load,
+        clients: usize,
+    ) -> Result<Sample> {
+        self.with_broker(|pid, port| {
+            thread::sleep(Duration::from_millis(500));
+            let before = rss_bytes(pid)?;
+            let mut most = before;
+            let partial = PartialPackets::start(port, clients)?;
+            let watch = || most = most.max(rss_bytes(pid).unwrap_or(0));
+            let summary = self.tacho_run(load, dir, &running_broker(pid, port), watch);
+            let held = partial.stop();
+            if held < clients as u64 {
+                bail!("only {held} of {clients} clients have sent their part");
+            }
+            thread::sleep(GIVEN_BACK);
+            let left = rss_bytes(pid)?.saturating_sub(before);
+            let sent = (held as usize * SENT_BYTES) as f64;
+            let per_byte = most.saturating_sub(before) as f64 / sent;
+            sample.set("rss_bytes_per_partial_byte", Some(per_byte));
+            sample.set("rss_bytes_left", Some(left as f64));
+            read_summary(sample, &summary?)
+        })
+    }
+
     fn abuse(&self, sample: Sample, dir: &Path, load: &Load, clients: usize) -> Result<Sample> {
         self.with_broker(|pid, port| {
             let abuse = Abuse::start(port, clients)?;
@@ -276,6 +317,20 @@ impl Runner {
                 bail!("only {attempts} bad clients connected");
             }
             read_summary(sample, &summary?)
+        })
+    }
+
+    fn leaving(&self, sample: Sample, dir: &Path, load: &Load, shared: bool) -> Result<Sample> {
+        self.with_broker(|pid, port| {
+            let mut leavers = Leavers::connect(port, shared)?;
+            let rss_before = rss_bytes(pid)?;
+            let summary =
+                self.tacho_run(load, dir, &running_broker(pid, port), || leavers.tick())?;
+            ensure!(leavers.have_left(), "the run was over before they left");
+            let mut sample = read_summary(sample, &summary)?;
+            sample.set("rss_bytes_before", Some(rss_before as f64));
+            sample.set("rss_bytes_after", Some(rss_bytes(pid)? as f64));
+            Ok(sample)
         })
     }
 }

@@ -141,6 +141,27 @@ fn judge_population(judge: &mut Judge<'_>) {
     judge.one("p99 of good clients while 1,000 bad ones try", "tacho_abuse_20k", p99, "us", None);
     let lost = Some(AtMost(0.0));
     judge.one("lost by good clients meanwhile", "tacho_abuse_20k", "lost", "messages", lost);
+    let case = "tacho_partial_20k";
+    judge.one("p99 of good clients while 1,000 stop within a packet", case, p99, "us", None);
+    judge.one("lost by good clients meanwhile", case, "lost", "messages", lost);
+    let (ratio, left) = (Some(AtMost(1.3)), Some(AtMost(64e6)));
+    let what = "memory per byte of an unfinished packet";
+    judge.one(what, case, "rss_bytes_per_partial_byte", "bytes", ratio);
+    judge.one("memory left by clients that left", case, "rss_bytes_left", "bytes", left);
+    judge_leavers(judge);
+}
+
+/// Many subscriptions that end at once.
+fn judge_leavers(judge: &mut Judge<'_>) {
+    use Bound::AtMost;
+    for (case, what) in [("tacho_leaving_20k", ""), ("tacho_leaving_20k_shared", "shared ")] {
+        let target =
+            |figure| format!("{figure} of good clients while a million {what}subscriptions end");
+        let (p99, worst) = (Some(AtMost(20_000.0)), Some(AtMost(50_000.0)));
+        judge.one(&target("p99"), case, "latency_us_p99", "us", p99);
+        judge.one(&target("worst"), case, "latency_us_max", "us", worst);
+        judge.one(&target("lost"), case, "lost", "messages", Some(AtMost(0.0)));
+    }
 }
 
 /// The same for the durability cases.

@@ -7,9 +7,11 @@ use super::dots::{self, Dot, DotKind, DotRow, Panel};
 use super::picture::Entry;
 use super::record::{Broker, Results, Row, Worth};
 use super::{Documents, sheet};
+use tacho_report::Lang;
 use tacho_report::axis::Unit;
 use tacho_scenario::format;
 use tacho_scenario::published::{self, BIFROMQ, BifromqRow};
+use tacho_scenario::suite::Misprint;
 
 /// What rows are gathered under.
 const GROUPS: [(&str, Belongs); 5] = [
@@ -75,15 +77,23 @@ fn summary(results: &Results) -> String {
     let rows: Vec<&BifromqRow> = shown.collect();
     format!(
         "Rows of the BifroMQ report: mean ms / p99 ms / cores used. Published: {}; ours: one core \
-         for the broker. What brokers promise for persistent sessions (`false_`) differs.\n\n{}\n\
+         for the broker; {}. What brokers promise for persistent sessions (`false_`) \
+         differs.\n\n{}\n\
          [All rows, graphs and conditions](docs/results/bifromq/README.md)\n",
         BIFROMQ.hardware,
+        sheet::held(results, &BIFROMQ),
         table_of(results, &rows)
     )
 }
 
 fn table(results: &Results, rows: &[&BifromqRow]) -> String {
-    format!("Mean ms / p99 ms / cores used:\n\n{}", table_of(results, rows))
+    let held = sheet::held(results, &BIFROMQ);
+    let table = table_of(results, rows);
+    let mut out = format!("Mean ms / p99 ms / cores used; {held}:\n\n{table}");
+    for misprint in rows.iter().filter_map(|row| Misprint::of_row(&row.full_name())) {
+        let _ = writeln!(out, "\n{}.", Lang::En.misprint(misprint));
+    }
+    out
 }
 
 fn table_of(results: &Results, rows: &[&BifromqRow]) -> String {
@@ -165,7 +175,11 @@ fn picture(results: &Results) -> String {
     let mut legend: Vec<Entry> = brokers.map(|(index, broker)| Entry::of(index, broker)).collect();
     legend.push(Entry {
         classes: "reference".to_owned(),
-        text: format!("published (diamonds): {}", BIFROMQ.hardware),
+        text: format!(
+            "published (diamonds): {}; {}",
+            BIFROMQ.hardware,
+            sheet::held(results, &BIFROMQ)
+        ),
     });
     let panels = [
         Panel { title: "p99 latency".to_owned(), unit: Unit::Latency, factor: 1.0 },

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::curve::{self, Curve};
 use super::picture::{self, Entry};
 use super::record::{Broker, Results, Row};
-use super::{Documents, sheet};
+use super::{Documents, nearest, sheet};
 use tacho_report::Lang;
 use tacho_report::axis::{Scale, Unit};
 use tacho_report::chart::{Axis, Chart, Line, Mark, Marker, Style, logarithmic};
@@ -84,7 +84,8 @@ pub(super) fn documents(results: &Results) -> Documents {
          a published guide that measured {}. Its brokers had {} cores, ours have one.\n",
         GUIDE.hardware, GUIDE.cores
     );
-    let _ = writeln!(text, "## Recommended workload\n\n{}\n", RECOMMENDED_TEXT);
+    let held = sheet::held(results, &GUIDE);
+    let _ = writeln!(text, "## Recommended workload\n\n{RECOMMENDED_TEXT} Each step: {held}.\n");
     text.push_str(&recommended(results));
     text.push('\n');
     text.push_str(&sheet::conditions(results, &GUIDE, BOTTLENECK));
@@ -99,6 +100,7 @@ pub(super) fn documents(results: &Results) -> Documents {
             files.push((picture, graphs(results, test)));
         }
         text.push_str(&table(results, test));
+        text.push_str(&nearest::table(results, test.series, test.published));
     }
     text.push('\n');
     text.push_str(&sheet::all_rows(results, &order(results)));
@@ -120,12 +122,13 @@ fn summary(results: &Results) -> String {
     format!(
         "Messages in + out per second at which the broker's CPU reaches 75 %, by the EMQX guide's \
          tests. Ours: one core of {} for the broker{}, one for the generator, loopback; \
-         published: {}.\n\n{}\n\
+         published: {}. Each step: {}.\n\n{}\n\
          ![CPU and latency over throughput](docs/results/guide/qos1.svg)\n\n\
          [All graphs, tables and conditions](docs/results/guide/README.md)\n",
         machine.cpu,
         if machine.virtualised { " (a virtual machine)" } else { "" },
         GUIDE.hardware,
+        sheet::held(results, &GUIDE),
         recommended(results)
     )
 }
@@ -176,7 +179,8 @@ fn x_of(test: &Test) -> fn(&Row) -> Option<f64> {
 
 fn graphs(results: &Results, test: &Test) -> String {
     let with_payload = test.series == "payload";
-    let points: Vec<&GuidePoint> = published::guide_series(test.published).collect();
+    let drawn = published::guide_series(test.published).filter(|point| !point.from_text());
+    let points: Vec<&GuidePoint> = drawn.collect();
     let theirs = |pick: fn(&GuidePoint) -> Option<f64>| Line {
         name: GUIDE.name.to_owned(),
         style: Style::Reference,
@@ -225,10 +229,14 @@ fn graphs(results: &Results, test: &Test) -> String {
         theirs(|point| point.p99_ms.map(|ms| ms * 1e3)),
         Unit::Latency,
     );
+    let ours = format!(
+        "Ours: loopback, broker on one core. Published: over a network, 4 cores; CPU is each one's \
+         share of its own cores. Each step: {}.",
+        sheet::held(results, &GUIDE)
+    );
     let notes = [
         "Dots count; circles do not (generator or machine); crosses: the broker did not carry it.",
-        "Ours: loopback, broker on one core. Published: over a network, 4 cores; CPU is each one's \
-         share of its own cores.",
+        &ours,
     ];
     picture::charts(test.title, &legend(results, test), &[cpu, mean, p99], &notes)
 }
@@ -293,7 +301,8 @@ fn legend(results: &Results, test: &Test) -> Vec<Entry> {
 /// CPU, mean and p99 of every step, published and ours.
 fn table(results: &Results, test: &Test) -> String {
     let mut out = format!(
-        "CPU % / mean ms / p99 ms:\n\n| {} | {} ({} cores) |",
+        "CPU % / mean ms / p99 ms; {}:\n\n| {} | {} ({} cores) |",
+        sheet::held(results, &GUIDE),
         if test.series == "payload" { "payload" } else { "TPS" },
         GUIDE.name,
         GUIDE.cores
@@ -320,7 +329,13 @@ fn table(results: &Results, test: &Test) -> String {
         });
         let theirs = point.map_or_else(String::new, |point| {
             let one = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |v| format!("{v}"));
-            format!("{} / {} / {}", one(point.cpu_percent), one(point.mean_ms), one(point.p99_ms))
+            let text = if point.from_text() { " (text)" } else { "" };
+            format!(
+                "{} / {} / {}{text}",
+                one(point.cpu_percent),
+                one(point.mean_ms),
+                one(point.p99_ms)
+            )
         });
         let _ = write!(out, "| {shown} | {theirs} |");
         for broker in &results.brokers {

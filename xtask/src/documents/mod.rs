@@ -8,6 +8,7 @@ mod command;
 mod curve;
 mod dots;
 mod guide;
+mod nearest;
 mod picture;
 mod record;
 mod sheet;

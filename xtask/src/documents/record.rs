@@ -160,6 +160,8 @@ pub(crate) struct RowFigures {
     pub(crate) broker_cpu_us_per_message: Option<f64>,
     /// Resident memory.
     pub(crate) broker_rss_bytes: Option<u64>,
+    /// Memory in use on the machine; earlier records do not hold it.
+    pub(crate) host_memory_percent: Option<f64>,
     /// Time that the hypervisor gave to others.
     pub(crate) host_steal_percent: Option<f64>,
     /// How busy the generator's core was.

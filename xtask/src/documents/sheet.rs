@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::record::{Results, Row, Worth};
 use tacho_record::Verdict;
+use tacho_report::Lang;
 use tacho_scenario::format::{self, thousands};
 use tacho_scenario::published::Source;
 
@@ -56,6 +57,12 @@ pub(super) fn conditions(results: &Results, source: &Source, bottleneck: &str) -
         source.cores,
     );
     out
+}
+
+/// How long our rows and the published ones were held.
+pub(super) fn held(results: &Results, source: &Source) -> String {
+    let (ours, theirs) = (format::span(results.hold_s as f64), Lang::En.held_by(source));
+    format!("held {ours}, published: {theirs}")
 }
 
 /// The measured brokers and their configuration.

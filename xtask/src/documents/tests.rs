@@ -75,6 +75,7 @@ fn recommended_workloads_are_interpolated_or_bounds() {
     assert!(text.contains(cells), "{text}");
     assert!(text.contains("| Bridge, QoS 1 | 25,000 | cannot | cannot |"), "{text}");
     assert!(documents.summary.contains("**37,500**"));
+    assert!(documents.summary.contains("Each step: held 4 s, published: 5 min."));
 }
 
 /// A row whose only fault is that messages left the generator late.
@@ -130,6 +131,31 @@ fn excluded_figures_stay_visible_and_are_marked() {
     assert!(text.contains("| 128B | "), "{text}");
     assert!(text.contains("| bridge 10K, bridge 20K | Other | has no bridges |"), "{text}");
     assert!(text.contains("8 GiB") && text.contains("Xeon Platinum 8378A"), "hardware is named");
+}
+
+#[test]
+fn the_guides_own_tables_stand_beside_the_step_nearest_to_75_percent() {
+    let documents = guide();
+    let text = file(&documents, "README.md");
+    let section = text.split("## Symmetric, QoS 1").nth(1).expect("a section");
+    let section = section.split("\n## ").next().expect("its text");
+    assert!(
+        section
+            .contains("nearest to 75 % CPU, as in the guide's table; held 4 s, published: 5 min")
+    );
+    for line in [
+        "| EMQX guide (4 cores) | 40,000 | 75.56 | 6.82 | 2.356 | 9.485 |",
+        // 80 %: the step at 70 % does not count.
+        "| Tacho (1 core) | 40,000 | 80.00 | not recorded | 0.15 | 0.90 |",
+        // The step above was not carried.
+        "| Other (1 core) | 10,000 | 50.00 | not recorded | 0.15 | 0.90 |",
+    ] {
+        assert!(section.contains(line), "{line}: {section}");
+    }
+    let payloads = text.split("## Growing payloads").nth(1).expect("a section");
+    assert!(payloads.contains("| 8192 B | EMQX guide (4 cores) | 40,000 | 90.82 | 9.38 |"));
+    assert!(payloads.contains("| 1024 B | Tacho (1 core) | 40,000 | 81.00 | not recorded |"));
+    assert!(payloads.contains("| 8192 B | Tacho (1 core) | nothing that counts |"), "{payloads}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(super) const CPU_FULL: f64 = 90.0;
 pub(super) const GENERATOR_BUSY: &str = "the busiest generator thread";
 
 /// What is kept of a step of `summary.json`, under the same names.
-const KEPT: [&str; 34] = [
+const KEPT: [&str; 35] = [
     "window_s",
     "offered_in_per_s",
     "offered_out_per_s",
@@ -46,6 +46,7 @@ const KEPT: [&str; 34] = [
     "broker_cores_busy_percent",
     "broker_rss_bytes",
     "broker_threads",
+    "host_memory_percent",
     "host_steal_percent",
     "other_cpu_percent",
     "generator_thread_busy_max_percent",

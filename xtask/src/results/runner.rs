@@ -49,7 +49,8 @@ impl RowRunner<'_> {
             fs::remove_dir_all(&dir).with_context(|| format!("cannot clear {dir:?}"))?;
         }
         let mut command = shell::command(&self.tacho);
-        command.args(["run", &series.scenario, "--quiet", "--dir"]).arg(&dir);
+        command.args(["run", &series.scenario, "--quiet", "--beyond-calibration"]);
+        command.arg("--dir").arg(&dir);
         for (name, value) in &point.vars {
             command.arg(format!("--var={name}={value}"));
         }

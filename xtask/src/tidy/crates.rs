@@ -9,26 +9,28 @@ use toml::{Table, Value};
 use super::Finding;
 
 /// Each room and the rooms below it that it may use. ARCHITECTURE.md has the picture.
-const ROOMS: [(&str, &[&str]); 17] = [
+const ROOMS: [(&str, &[&str]); 19] = [
     ("codec", &[]),
     ("topic", &[]),
     ("session", &["codec"]),
     ("net", &[]),
     ("journal", &[]),
-    ("broker", &["codec", "topic", "session", "net", "journal"]),
+    ("http", &[]),
+    ("broker", &["codec", "topic", "session", "net", "journal", "http"]),
     ("load", &["codec", "topic", "session", "net"]),
     ("monitor", &[]),
+    ("output", &["net"]),
     ("scenario", &["load"]),
     ("record", &["load", "monitor", "scenario"]),
     ("report", &["monitor", "record", "scenario"]),
     ("rig", &["net"]),
-    ("lab", &["load", "monitor", "record", "rig", "scenario"]),
-    ("console", &["net", "monitor", "record", "report", "scenario"]),
+    ("lab", &["load", "monitor", "output", "record", "rig", "scenario"]),
+    ("console", &["net", "http", "monitor", "record", "report", "scenario"]),
     (
         "tacho",
         &[
             "codec", "topic", "session", "net", "journal", "broker", "load", "monitor", "scenario",
-            "record", "report", "lab", "rig", "console",
+            "record", "report", "lab", "rig", "console", "output",
         ],
     ),
     // Behind the feature `results`.

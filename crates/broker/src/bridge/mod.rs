@@ -73,7 +73,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use tacho_net::tls::TlsClient;
 use tacho_session::server::SessionLimits;
-use tacho_session::{EXPIRY_NEVER, LinkSettings};
+use tacho_session::{EXPIRY_NEVER, LinkSettings, Overflow};
 
 use crate::config::{BridgeConfig, Config, ConfigError, EgressRule, IngressRule, Limits};
 use crate::keys::{ClientKey, owner_of_link, stable_hash};
@@ -257,6 +257,7 @@ impl Bridge {
             // Limited by bytes, which include queue entries.
             queue_len_max: u32::MAX,
             queue_bytes_max: self.config.buffer_bytes_max,
+            overflow: Overflow::DropNewest,
             receive_maximum: self.config.inflight,
             inflight_max: self.config.inflight,
             queue_qos0_offline: true,

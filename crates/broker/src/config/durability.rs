@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use tacho_codec::QoS;
 
-use super::{ConfigError, check_range};
+use super::{ConfigError, QueueLimits, check_range};
 
 /// How safe data is when the broker acknowledges it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -79,6 +79,13 @@ pub struct Durability {
     pub journal_bytes_max: u64,
     /// Microseconds that a commit waits for further records while there is little load.
     pub linger_us: u32,
+    /// Messages queued for one durable session; 0: no limit but that of their bytes.
+    pub session_queue_len_max: u32,
+    /// Bytes of messages queued for one durable session.
+    pub session_queue_bytes_max: u64,
+    /// The same as a percentage of `journal_bytes_max` and of the file system of the data
+    /// directory: the lowest of the three limits applies.
+    pub session_queue_disk_percent: u32,
 }
 
 impl Default for Durability {
@@ -90,6 +97,9 @@ impl Default for Durability {
             offline_qos0: false,
             journal_bytes_max: 64 << 30,
             linger_us: 200,
+            session_queue_len_max: 0,
+            session_queue_bytes_max: 256 << 20,
+            session_queue_disk_percent: 10,
         }
     }
 }
@@ -103,12 +113,32 @@ impl Durability {
         qos != QoS::AtMostOnce || self.offline_qos0
     }
 
+    /// The limits of the queue of a durable session on a file system of this size, if it is known.
+    pub(crate) fn session_queue(&self, disk_bytes: Option<u64>) -> QueueLimits {
+        let journal = Some(self.journal_bytes_max).filter(|max| *max > 0);
+        let space = journal.into_iter().chain(disk_bytes).min().unwrap_or(u64::MAX);
+        let share = space / 100 * u64::from(self.session_queue_disk_percent);
+        QueueLimits {
+            len_max: if self.session_queue_len_max == 0 {
+                u32::MAX
+            } else {
+                self.session_queue_len_max
+            },
+            bytes_max: self.session_queue_bytes_max.min(share).max(1),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         if self.journal_bytes_max != 0 {
             let (key, value) = ("durability.journal_bytes_max", self.journal_bytes_max);
             let expected = "0 or at least 268435456 (256 MiB)";
             check_range(key, value, JOURNAL_BYTES_MIN, u64::MAX, expected)?;
         }
+        let (key, value) = ("durability.session_queue_bytes_max", self.session_queue_bytes_max);
+        check_range(key, value, 1, u64::MAX, "at least 1")?;
+        let (key, value) =
+            ("durability.session_queue_disk_percent", self.session_queue_disk_percent);
+        check_range(key, value.into(), 1, 100, "from 1 to 100")?;
         let linger = u64::from(self.linger_us);
         check_range("durability.linger_us", linger, 0, 1_000, "at most 1000")
     }
@@ -142,6 +172,28 @@ mod tests {
         let error = "disk".parse::<Level>().unwrap_err();
         assert!(error.contains("disk") && error.contains("fsynced"), "{error}");
         assert!(Level::Memory < Level::Written && Level::Written < Level::Fsynced);
+    }
+
+    #[test]
+    fn a_durable_session_may_queue_a_share_of_the_disk() {
+        let settings = Durability::default();
+        let bytes_max = |disk_bytes| settings.session_queue(disk_bytes).bytes_max;
+        assert_eq!((bytes_max(None), bytes_max(Some(1 << 40))), (256 << 20, 256 << 20));
+        assert_eq!(bytes_max(Some(1_000_000_000)), 100_000_000);
+        let settings = Durability {
+            journal_bytes_max: 500_000_000,
+            session_queue_disk_percent: 3,
+            session_queue_len_max: 7,
+            ..Durability::default()
+        };
+        for disk_bytes in [None, Some(1 << 40)] {
+            let limits = QueueLimits { len_max: 7, bytes_max: 15_000_000 };
+            assert_eq!(settings.session_queue(disk_bytes), limits);
+        }
+        for (percent, is_valid) in [(0, false), (1, true), (100, true), (101, false)] {
+            let settings = Durability { session_queue_disk_percent: percent, ..settings.clone() };
+            assert_eq!(settings.check().is_ok(), is_valid, "{percent}");
+        }
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{ConfigError, QueueLimits, QueuePolicy, check_range};
 #[cfg(doc)]
-use super::Overload;
-use super::{ConfigError, check_range};
+use super::{Durability, Overload};
 
 /// The limits of the broker with their defaults. Reaching a limit is counted.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -27,6 +27,8 @@ pub struct Limits {
     pub subscriptions_max: usize,
     /// Bytes of the topic filters of all subscriptions; further ones get the same answer.
     pub subscriptions_bytes_max: u64,
+    /// Subscriptions of ended sessions that one shard removes from its indexes per turn.
+    pub subscription_removals_per_turn_max: usize,
     /// Levels of a topic filter with wildcards, which cost memory; a longer one gets SUBACK 0x97
     /// (3.x: 0x80).
     pub filter_levels_max: usize,
@@ -36,10 +38,15 @@ pub struct Limits {
     pub receive_maximum: u16,
     /// Unacknowledged QoS 1 and 2 messages towards one client.
     pub inflight_max: u16,
-    /// Messages queued for one session; beyond it the newest is dropped.
+    /// Messages queued for one session in memory; those of durable sessions have limits of their
+    /// own, see [`Durability`].
     pub session_queue_len_max: u32,
-    /// Bytes of messages queued for one session; beyond it the newest is dropped.
+    /// Bytes of messages queued for one session in memory.
     pub session_queue_bytes_max: u64,
+    /// What becomes of further messages for a session that outlives its connection.
+    pub persistent_queue_full: QueuePolicy,
+    /// What becomes of further messages for a session that ends with its connection.
+    pub clean_queue_full: QueuePolicy,
     /// Bytes of all queued messages. Beyond it, a QoS 1 or 2 message that would be queued is
     /// refused (5.0: 0x97) or its publisher held back (3.x). 0: a quarter of the memory.
     pub queues_bytes_max: u64,
@@ -72,11 +79,15 @@ pub struct Limits {
     pub retained_bytes_max: u64,
     /// Retained topics that one shard visits for new subscriptions per turn.
     pub retained_steps_per_turn_max: usize,
-    /// Messages queued in one shared subscription while no member can take them; beyond it the
-    /// newest is dropped.
+    /// Messages queued in one shared subscription while no member can take them.
     pub shared_queue_len_max: usize,
-    /// Bytes of those messages; beyond it the newest is dropped.
+    /// Bytes of those messages.
     pub shared_queue_bytes_max: u64,
+    /// What becomes of further messages; [`QueuePolicy::EndSession`] is not among the choices.
+    pub shared_queue_full: QueuePolicy,
+    /// Microseconds of a turn of a shard's event loop: what is not done then is left to the next
+    /// turn, in order.
+    pub turn_us_max: u32,
     /// Deliveries that one shard makes per turn.
     pub deliveries_per_turn_max: usize,
     /// Messages with an unfinished fan-out per shard; beyond it publishers are held back.
@@ -100,12 +111,15 @@ impl Default for Limits {
             subscriptions_per_session_max: 1_000,
             subscriptions_max: 10_000_000,
             subscriptions_bytes_max: 1024 * 1024 * 1024,
+            subscription_removals_per_turn_max: 256,
             filter_levels_max: 256,
             packet_size_max: 1024 * 1024,
             receive_maximum: 1_024,
             inflight_max: 1_024,
             session_queue_len_max: 10_000,
             session_queue_bytes_max: 64 * 1024 * 1024,
+            persistent_queue_full: QueuePolicy::Refuse,
+            clean_queue_full: QueuePolicy::DropNewest,
             queues_bytes_max: 0,
             publish_hold_s: 30,
             buffers_bytes_max: 0,
@@ -122,7 +136,9 @@ impl Default for Limits {
             retained_steps_per_turn_max: 2_048,
             shared_queue_len_max: 10_000,
             shared_queue_bytes_max: 64 * 1024 * 1024,
-            deliveries_per_turn_max: 512,
+            shared_queue_full: QueuePolicy::Refuse,
+            turn_us_max: 1_000,
+            deliveries_per_turn_max: 4_096,
             fanout_backlog_max: 1_024,
             mailbox_len_max: 65_536,
             route_cache_topics_max: 65_536,
@@ -132,13 +148,27 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The limits of the queue of a session in memory.
+    pub(crate) const fn session_queue(&self) -> QueueLimits {
+        let (len_max, bytes_max) = (self.session_queue_len_max, self.session_queue_bytes_max);
+        QueueLimits { len_max, bytes_max }
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let not_zero = "at least 1";
         for (key, value) in [
             ("limits.sessions_max", self.sessions_max as u64),
             ("limits.subscriptions_per_session_max", self.subscriptions_per_session_max as u64),
+            ("limits.session_queue_len_max", u64::from(self.session_queue_len_max)),
+            ("limits.session_queue_bytes_max", self.session_queue_bytes_max),
+            ("limits.shared_queue_len_max", self.shared_queue_len_max as u64),
+            ("limits.shared_queue_bytes_max", self.shared_queue_bytes_max),
             ("limits.handshakes_max", self.handshakes_max as u64),
             ("limits.subscriptions_max", self.subscriptions_max as u64),
+            (
+                "limits.subscription_removals_per_turn_max",
+                self.subscription_removals_per_turn_max as u64,
+            ),
             ("limits.mailbox_len_max", self.mailbox_len_max as u64),
             ("limits.filter_levels_max", self.filter_levels_max as u64),
             ("limits.receive_maximum", u64::from(self.receive_maximum)),
@@ -151,6 +181,9 @@ impl Limits {
         ] {
             check_range(key, value, 1, u64::MAX, not_zero)?;
         }
+        if self.shared_queue_full == QueuePolicy::EndSession {
+            return Err(ConfigError::SharedQueuePolicy);
+        }
         // Identifiers of up to 23 bytes must be accepted [MQTT-3.1.3-5].
         let identifier = self.client_id_bytes_max as u64;
         check_range("limits.client_id_bytes_max", identifier, 23, u64::MAX, "at least 23")?;
@@ -159,6 +192,8 @@ impl Limits {
         check_range("limits.packet_size_max", size, 128, 268_435_460, "from 128 to 268435460")?;
         let connect = u64::from(self.connect_size_max);
         check_range("limits.connect_size_max", connect, 128, 268_435_460, "from 128 to 268435460")?;
+        let turn = u64::from(self.turn_us_max);
+        check_range("limits.turn_us_max", turn, 100, 1_000_000, "from 100 to 1000000")?;
         let output = self.output_bytes_max as u64;
         check_range("limits.output_bytes_max", output, 4096, 1 << 30, "from 4096 to 1073741824")
     }

@@ -12,7 +12,7 @@ use tacho_net::ServerTransport;
 use tacho_net::tls::{ClientCertificates, TlsError, TlsServer, TlsServerSettings};
 use tacho_net::ws::WsServer;
 
-use super::{ConfigError, Level};
+use super::{ConfigError, Level, QueuePolicy};
 
 /// The usual path of MQTT over WebSocket.
 const PATH: &str = "/mqtt";
@@ -58,6 +58,11 @@ pub struct RawListener {
     pub persistent_level: Option<Level>,
     /// Durability level of sessions that end with their connection, instead of the common one.
     pub clean_level: Option<Level>,
+    /// What becomes of messages for a persistent session of this listener whose queue is full,
+    /// instead of the common policy.
+    pub persistent_queue_full: Option<QueuePolicy>,
+    /// The same for a session that ends with its connection.
+    pub clean_queue_full: Option<QueuePolicy>,
 }
 
 /// `[tls]` as in the file: the certificates of the listeners that configure none.
@@ -91,6 +96,11 @@ pub struct Listener {
     pub persistent_level: Option<Level>,
     /// Durability level of sessions that end with their connection, if not the common one.
     pub clean_level: Option<Level>,
+    /// What becomes of messages for a persistent session whose queue is full, if not by the common
+    /// policy.
+    pub persistent_queue_full: Option<QueuePolicy>,
+    /// The same for a session that ends with its connection.
+    pub clean_queue_full: Option<QueuePolicy>,
 }
 
 impl Transport {
@@ -127,12 +137,16 @@ impl RawListener {
             path: None,
             persistent_level: None,
             clean_level: None,
+            persistent_queue_full: None,
+            clean_queue_full: None,
         }
     }
 
     /// Checks the listener. `defaults` are the certificates in `[tls]`.
     pub(super) fn resolve(self, defaults: &RawTls) -> Result<Listener, ConfigError> {
         let (persistent_level, clean_level) = (self.persistent_level, self.clean_level);
+        let persistent_queue_full = self.persistent_queue_full;
+        let clean_queue_full = self.clean_queue_full;
         let Self { address, transport, cert, key, client_ca, require_client_certificate, .. } =
             self;
         let path = self.path;
@@ -153,7 +167,16 @@ impl RawListener {
             true => Some(tls.or(defaults).settings(transport, address)?),
             false => None,
         };
-        Ok(Listener { address, transport, tls, path, persistent_level, clean_level })
+        Ok(Listener {
+            address,
+            transport,
+            tls,
+            path,
+            persistent_level,
+            clean_level,
+            persistent_queue_full,
+            clean_queue_full,
+        })
     }
 }
 
@@ -214,6 +237,11 @@ impl Listener {
         self.persistent_level.is_some() || self.clean_level.is_some()
     }
 
+    /// Whether its sessions follow rules of their own.
+    pub(super) const fn has_own_rules(&self) -> bool {
+        self.has_levels() || self.persistent_queue_full.is_some() || self.clean_queue_full.is_some()
+    }
+
     /// Reads its certificates.
     pub(crate) fn open(&self) -> Result<ServerTransport, TlsError> {
         let tls = self.tls.clone().map(TlsServer::new).transpose()?.map(Arc::new);
@@ -259,6 +287,12 @@ impl Listener {
         }
         if let Some(level) = &self.clean_level {
             line("clean_level", level);
+        }
+        if let Some(policy) = &self.persistent_queue_full {
+            line("persistent_queue_full", policy);
+        }
+        if let Some(policy) = &self.clean_queue_full {
+            line("clean_queue_full", policy);
         }
         if let Some(TlsServerSettings { clients: ClientCertificates::Required(_), .. }) = &self.tls
         {

@@ -73,6 +73,26 @@ fn levels_are_by_class_and_listener_and_need_a_data_directory() {
 }
 
 #[test]
+fn policies_for_full_queues_are_by_class_and_listener() {
+    let text = "[limits]\nclean_queue_full = 'drop_oldest'\n\
+                [[listeners]]\naddress = '127.0.0.1:1'\n\
+                [[listeners]]\naddress = '127.0.0.1:2'\npersistent_queue_full = 'end_session'\n\
+                clean_queue_full = 'drop_newest'\n";
+    let config = parse(text).unwrap();
+    let policies = config.queue_policies();
+    let of = |listener: usize| [1, 0].map(|expiry_s| policies[listener].for_expiry(expiry_s));
+    assert_eq!(of(0), [QueuePolicy::Refuse, QueuePolicy::DropOldest]);
+    assert_eq!(of(1), [QueuePolicy::EndSession, QueuePolicy::DropNewest]);
+    let again = parse(&config.describe()).unwrap();
+    assert_eq!((again.queue_policies(), again.listeners), (policies, config.listeners));
+    let error = parse("[limits]\npersistent_queue_full = 'lose'").unwrap_err();
+    assert!(error.contains("drop_oldest"), "{error}");
+    let error = parse("[limits]\nshared_queue_full = 'end_session'").unwrap_err();
+    assert!(error.contains("shared_queue_full") && error.contains("refuse"), "{error}");
+    assert!(parse("[limits]\nsession_queue_len_max = 0").is_err());
+}
+
+#[test]
 fn listener_has_its_own_certificate_or_the_common_one() {
     let config = parse(
         "[tls]\ncert = 'common.pem'\nkey = 'common.key'\nclient_ca = 'ca.pem'\n\

@@ -16,8 +16,8 @@ pub(super) fn write(exposition: &mut Exposition, journal: &Journal) {
         let JournalMetric { name, help, kind, pick } = *metric;
         exposition.family(&format!("tacho_journal_{name}"), help, kind).sample(&[], pick(stats));
     }
-    let help =
-        "Condition of the journal: 0 fine, 1 at its size limit, 2 disk full, 3 disk failing.";
+    let help = "Condition of the journal: 0 fine, 1 at its size limit, 2 disk full, \
+                3 disk failing, 4 data directory moved, removed or replaced.";
     let mut family = exposition.family("tacho_journal_condition", help, Kind::Gauge);
     family.sample(&[], number(journal.condition()));
     let help = "Duration of disk syncs.";
@@ -111,6 +111,7 @@ pub(super) fn sys_values(journal: &Journal) -> [(&'static str, String); 5] {
         Condition::Limited => "limited",
         Condition::Full => "full",
         Condition::Failing => "failing",
+        Condition::Displaced => "displaced",
     };
     [
         ("journal/commits", stats.commits.get().to_string()),
@@ -127,5 +128,6 @@ const fn number(condition: Condition) -> u64 {
         Condition::Limited => 1,
         Condition::Full => 2,
         Condition::Failing => 3,
+        Condition::Displaced => 4,
     }
 }

@@ -56,6 +56,7 @@ pub(super) fn write(view: &View, slow: &[ClientRow]) -> String {
     }
     bridges::write(&mut exposition, &view.bridges);
     slow_clients(&mut exposition, slow);
+    http(&mut exposition, view);
     process::write(&mut exposition);
     exposition.finish()
 }
@@ -75,6 +76,23 @@ fn about(exposition: &mut Exposition, view: &View) {
     let mut mail = exposition.family("tacho_mailbox_len", help, Kind::Gauge);
     for shard in 0..view.stats.len() {
         mail.sample(&[("shard", &shard)], view.remote.mailbox_len(shard));
+    }
+}
+
+fn http(exposition: &mut Exposition, view: &View) {
+    for (name, help, value) in [
+        (
+            "tacho_http_gave_way_total",
+            "Idle HTTP connections closed to make room for new ones.",
+            view.http.gave_way(),
+        ),
+        (
+            "tacho_http_timed_out_total",
+            "HTTP connections closed at a deadline.",
+            view.http.timed_out(),
+        ),
+    ] {
+        exposition.family(name, help, Kind::Counter).sample(&[], value);
     }
 }
 
@@ -192,7 +210,11 @@ fn slow_clients(exposition: &mut Exposition, slow: &[ClientRow]) {
     for row in slow {
         dropped.sample(&labels(row), row.dropped);
     }
-
+    let help = "1 for a client whose session's queue is full, which stops publishers to it.";
+    let mut full = exposition.family("tacho_slow_client_queue_full", help, Kind::Gauge);
+    for row in slow {
+        full.sample(&labels(row), u8::from(row.queue_full));
+    }
     let help = "How long the output of the slowest clients has been above its limit.";
     let mut blocked = exposition.family("tacho_slow_client_blocked_seconds", help, Kind::Gauge);
     for row in slow {

@@ -6,7 +6,6 @@
 
 mod ask;
 mod bridges;
-mod connection;
 mod exposition;
 mod journal;
 mod load;
@@ -23,6 +22,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tacho_http::Counters as HttpCounters;
 use tacho_journal::Journal;
 use tacho_net::{Remote, clock};
 use tokio::sync::oneshot;
@@ -41,6 +41,7 @@ pub(crate) struct View {
     pub(crate) connections_max: usize,
     pub(crate) journal: Option<Journal>,
     pub(crate) bridges: Arc<Bridges>,
+    http: Arc<HttpCounters>,
     started_ns: u64,
 }
 
@@ -51,7 +52,8 @@ impl View {
         connections_max: usize,
     ) -> Self {
         let (journal, bridges, started_ns) = (None, Arc::default(), clock::now_ns());
-        Self { stats, remote, connections_max, journal, bridges, started_ns }
+        let http = Arc::default();
+        Self { stats, remote, connections_max, journal, bridges, http, started_ns }
     }
 
     fn uptime(&self) -> Duration {

@@ -13,17 +13,19 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
+use tacho_http::Limits;
 use tacho_net::is_own_name;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::ask::NoAnswer;
-use super::connection::BoundedListener;
 use super::exposition::CONTENT_TYPE;
 use super::slow::{SlowClients, Slowest};
 use super::{View, bridges, metrics};
 use crate::query::{ClientRow, ClientScan, ScanOrder};
 
+/// Concurrent connections; when there are more, one that is idle gives way.
+const CONNECTIONS_MAX: usize = 16;
 /// Rows per answer at most.
 const ROWS_MAX: usize = 1_000;
 /// Rows per answer by default.
@@ -56,8 +58,8 @@ struct Served {
 
 /// Serves requests until the listener fails.
 pub(super) async fn serve(view: Arc<View>, listener: TcpListener) -> io::Result<()> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
     let loopback = listener.local_addr()?.ip().is_loopback();
+    let counters = Arc::clone(&view.http);
     let served = Served { view, slow: SlowClients::default(), scan: Arc::default() };
     let router = Router::new()
         .route("/", get(async || INDEX))
@@ -68,7 +70,8 @@ pub(super) async fn serve(view: Arc<View>, listener: TcpListener) -> io::Result<
         .route("/bridges", get(bridges))
         .with_state(served)
         .layer(from_fn_with_state(loopback, guard));
-    axum::serve(BoundedListener::new(listener), router).await
+    let limits = Limits::with_places(CONNECTIONS_MAX);
+    tacho_http::serve(listener, router, limits, counters, std::future::pending()).await
 }
 
 /// Refuses requests that a foreign web page made a browser send.
@@ -104,7 +107,7 @@ async fn answer_metrics(State(served): State<Served>) -> impl IntoResponse {
 
 async fn health(State(served): State<Served>) -> Result<&'static str, Unavailable> {
     for shard in 0..served.view.stats.len() {
-        served.view.pulse(shard).await?;
+        served.view.health(shard).await?;
     }
     Ok("ok\n")
 }

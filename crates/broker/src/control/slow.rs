@@ -31,7 +31,7 @@ pub(super) struct Slowest {
 }
 
 impl View {
-    /// The `limit` clients with the most queued bytes.
+    /// The `limit` clients with the most queued bytes, those whose queue is full first.
     pub(super) async fn slowest(&self, limit: usize) -> Slowest {
         let mut clients = Vec::new();
         let scan = async {
@@ -55,7 +55,7 @@ impl View {
             let query = ClientScan { from, limit, order: ScanOrder::Slowest };
             let answer = self.clients(shard, query).await?;
             found.extend(answer.rows);
-            found.sort_by_key(|row| Reverse((row.waiting_bytes(), row.dropped)));
+            found.sort_by_key(|row| Reverse((row.queue_full, row.waiting_bytes(), row.dropped)));
             found.truncate(limit);
             next = answer.next;
             if next.is_some() {

@@ -12,7 +12,7 @@ use tacho_journal::QueueId;
 use tacho_topic::{Filter, SharedFilter};
 
 use super::bytes::Rest;
-use crate::config::Level;
+use crate::config::{Level, QueuePolicy};
 use crate::keys::{ClientKey, TenantId};
 use crate::subscription::SubscriptionOptions;
 
@@ -87,6 +87,8 @@ pub(crate) struct SessionRecord {
     pub(crate) version: Version,
     /// Never [`Level::Memory`].
     pub(crate) level: Level,
+    /// What becomes of messages when its queue is full.
+    pub(crate) queue_policy: QueuePolicy,
     pub(crate) expiry_s: u32,
     pub(crate) state: Connectedness,
 }
@@ -109,7 +111,8 @@ impl SessionRecord {
             Connectedness::EndsAt { unix_ns } => (0, unix_ns),
         };
         let version = self.version.protocol_level();
-        bytes.extend_from_slice(&[VALUE_VERSION, connected, version, self.level as u8]);
+        let rules = self.level as u8 | (self.queue_policy as u8) << 4;
+        bytes.extend_from_slice(&[VALUE_VERSION, connected, version, rules]);
         bytes.extend_from_slice(&self.key.tenant.0.to_le_bytes());
         bytes.extend_from_slice(&self.expiry_s.to_le_bytes());
         bytes.extend_from_slice(&ends_at.to_le_bytes());
@@ -119,9 +122,11 @@ impl SessionRecord {
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut fields = fields(bytes)?;
-        let [connected, version, level] = fields.array()?;
+        let [connected, version, rules] = fields.array()?;
         let version = Version::ALL.into_iter().find(|known| known.protocol_level() == version)?;
-        let level = Level::ALL.into_iter().find(|known| *known as u8 == level)?;
+        let level = Level::ALL.into_iter().find(|known| *known as u8 == rules & 0x0f)?;
+        let mut policies = QueuePolicy::ALL.into_iter();
+        let queue_policy = policies.find(|known| *known as u8 == rules >> 4)?;
         let tenant = TenantId(fields.u32()?);
         let expiry_s = fields.u32()?;
         let unix_ns = fields.u64()?;
@@ -130,7 +135,8 @@ impl SessionRecord {
             0 => Connectedness::EndsAt { unix_ns },
             _ => Connectedness::Connected,
         };
-        Some(Self { key: ClientKey { tenant, client_id }, version, level, expiry_s, state })
+        let key = ClientKey { tenant, client_id };
+        Some(Self { key, version, level, queue_policy, expiry_s, state })
     }
 }
 
@@ -225,9 +231,12 @@ mod tests {
         for state in [Connectedness::Connected, Connectedness::EndsAt { unix_ns: 7 }] {
             for version in [Version::V31, Version::V311, Version::V5] {
                 let key = ClientKey { tenant: TenantId(3), client_id: "grün".into() };
-                let record =
-                    SessionRecord { key, version, level: Level::Written, expiry_s: 60, state };
-                assert_eq!(SessionRecord::decode(&record.encode()), Some(record));
+                for queue_policy in QueuePolicy::ALL {
+                    let (level, expiry_s, key) = (Level::Written, 60, key.clone());
+                    let record =
+                        SessionRecord { key, version, level, queue_policy, expiry_s, state };
+                    assert_eq!(SessionRecord::decode(&record.encode()), Some(record));
+                }
             }
         }
         for due_unix_ns in [None, Some(0), Some(9)] {

@@ -21,11 +21,12 @@
 //!
 //! # Open messages
 //!
-//! If shards other than the publisher's have durable sessions that may get a message, or a shared
-//! subscription has durable members, or the fan-out continues in later turns, the message is
-//! recorded as open before it is forwarded. Each part of the distribution ends with a receipt that
-//! names the commit that makes it safe. With the last receipt the message is recorded as done, and
-//! its publisher is acknowledged when the latest of these commits is complete.
+//! If shards other than the publisher's have durable sessions that may get a message (the route map
+//! marks such filters), or a shared subscription has durable members, or the fan-out continues in
+//! later turns, the message is recorded as open before it is forwarded. Each part of the
+//! distribution ends with a receipt that names the commit that makes it safe. With the last receipt
+//! the message is recorded as done, and its publisher is acknowledged when the latest of these
+//! commits is complete.
 //!
 //! After a crash, recovery gives open messages to the subscribers that do not have them yet
 //! ([`start`], `reroute`). A retained message is not given to subscriptions that became visible
@@ -92,8 +93,9 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use tacho_journal::{Journal, QueueId};
 use tacho_net::Remote;
+use tacho_topic::{Group, ShardSet};
 
-use crate::config::{Durability, Level, SessionLevels};
+use crate::config::{Durability, Level, QueueLimits, SessionLevels};
 use crate::mail::Mail;
 use reader::Reader;
 
@@ -116,6 +118,8 @@ pub(crate) struct Durable {
     pub(crate) journal: Journal,
     pub(crate) wall: WallClock,
     pub(crate) settings: Durability,
+    /// The limits of the queue of one session.
+    pub(crate) session_queue: QueueLimits,
     /// Durability levels of sessions by listener.
     pub(crate) levels: Vec<SessionLevels>,
     sessions_level: Level,
@@ -133,8 +137,7 @@ pub(crate) struct Durable {
 pub(crate) struct ShardFlags {
     /// The shard waits for the next commit.
     pub(crate) waits: AtomicBool,
-    /// Durable sessions that it owns: if there are any, other shards request receipts. The shard's
-    /// `Sessions` keeps the number.
+    /// Durable sessions that it owns. The shard's `Sessions` keeps the number.
     pub(crate) sessions: AtomicUsize,
 }
 
@@ -153,7 +156,24 @@ impl Durable {
         let of_sessions = levels.iter().flat_map(|levels| [levels.persistent, levels.clean]);
         // Recovered sessions may have levels of an earlier configuration.
         let sessions_level = of_sessions.max().unwrap_or(Level::Memory).max(Level::Written);
-        Self { journal, wall, settings, levels, sessions_level, starts, shards, groups, reader }
+        let session_queue = settings.session_queue(None);
+        Self {
+            journal,
+            wall,
+            settings,
+            session_queue,
+            levels,
+            sessions_level,
+            starts,
+            shards,
+            groups,
+            reader,
+        }
+    }
+
+    /// Notes the size of the file system that the data directory is on.
+    pub(crate) fn set_disk_bytes(&mut self, bytes: u64) {
+        self.session_queue = self.settings.session_queue(Some(bytes));
     }
 
     /// The flags of a shard.
@@ -161,10 +181,16 @@ impl Durable {
         &self.shards[shard]
     }
 
-    /// Whether a shard may have durable sessions. To be called after the route map is read: a
-    /// subscription that is visible there belongs to a session that is already counted.
+    /// Whether a shard has a durable session among the receivers of a message. `durable` are the
+    /// shards that may have one, by the route map. A subscription that is visible there belongs to
+    /// a session that is already counted.
     #[inline]
-    pub(crate) fn has_sessions(&self, shard: usize) -> bool {
+    pub(crate) fn has_receivers(&self, shard: usize, durable: ShardSet) -> bool {
+        durable.contains(shard) && self.has_sessions(shard)
+    }
+
+    #[inline]
+    fn has_sessions(&self, shard: usize) -> bool {
         self.shards[shard].sessions.load(Ordering::SeqCst) > 0
     }
 
@@ -243,9 +269,11 @@ impl GroupQueues {
         *self.lock().entry(group).or_insert_with(make)
     }
 
-    /// Removes a group that has ended.
-    pub(crate) fn remove(&self, group: u64) -> Option<QueueId> {
-        self.lock().remove(&group)
+    /// Removes a group that has ended, unless it has members again. A member joins before it asks
+    /// for the queue.
+    pub(crate) fn remove_ended(&self, group: &Group) -> Option<QueueId> {
+        let mut queues = self.lock();
+        if group.members() > 0 { None } else { queues.remove(&group.id()) }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, QueueId, RandomState>> {

@@ -21,6 +21,7 @@ pub enum KeptRecord {
         client_id: String,
         version: String,
         level: &'static str,
+        queue_full: &'static str,
         expiry_s: u32,
         connected: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,7 +155,7 @@ impl RecordVisitor<'_> {
         };
         Some(match Key::parse(key)? {
             Key::Session => {
-                let SessionRecord { key, version, level, expiry_s, state } =
+                let SessionRecord { key, version, level, queue_policy, expiry_s, state } =
                     SessionRecord::decode(value)?;
                 let ends_at = match state {
                     Connectedness::Connected => None,
@@ -165,6 +166,7 @@ impl RecordVisitor<'_> {
                     client_id: key.client_id.as_ref().to_owned(),
                     version: version.to_string(),
                     level: level.name(),
+                    queue_full: queue_policy.name(),
                     expiry_s,
                     connected: state == Connectedness::Connected,
                     ends_at,

@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use tacho_codec::QoS;
 use tacho_journal::{
     Journal, Level, MessageId, Options, QueueId, ReadError, Record, Recovered, Urgency, Writer,
 };
-use tacho_topic::{Filter, Group, RouteChange, RouteMap, RouteSnapshot, SharedFilter, owner_shard};
+use tacho_topic::{
+    Filter, Group, RouteChange, RouteMap, RouteMark, RouteSnapshot, SharedFilter, owner_shard,
+};
 
 use super::recovery::{Collector, FoundGroup, FoundSession, Sorted};
 use super::reroute::reroute;
@@ -84,7 +87,7 @@ pub(crate) fn read_back(
     let mut writer = journal.writer();
     let starts = found.starts + 1;
     note_start(&mut writer, starts, &sorted.orphans);
-    announce(&sorted.sessions, routes, shards);
+    announce(&sorted.sessions, routes, (shards, settings.offline_qos0));
     let snapshot = routes.snapshot();
     name_groups(&mut sorted, &snapshot);
     if !found.open.is_empty() {
@@ -151,15 +154,22 @@ fn forget_group(writer: &mut Writer, filter: &SharedFilter, queue: QueueId, vers
     writer.append(Record::DropQueue { queue }, Level::Written, Urgency::Rides);
 }
 
-/// Adds all subscriptions to the route map.
-fn announce(sessions: &[FoundSession], routes: &RouteMap, shards: usize) {
+/// Adds all subscriptions to the route map, marked as those of durable sessions where the journal
+/// may have to be written for them.
+fn announce(sessions: &[FoundSession], routes: &RouteMap, (shards, keeps_qos0): (usize, bool)) {
     let mut known: HashSet<(usize, &Filter)> = HashSet::new();
+    let mut marked: HashSet<(usize, &Filter)> = HashSet::new();
     let mut changes = Vec::new();
     for session in sessions {
         let shard = owner_of(session, shards);
-        for (filter, _) in &session.subscriptions {
+        for (filter, options) in &session.subscriptions {
             if known.insert((shard, filter)) {
                 changes.push(RouteChange::Add { filter: filter.clone(), shard });
+            }
+            let is_kept = keeps_qos0 || options.qos != QoS::AtMostOnce;
+            if is_kept && !filter.is_shared() && marked.insert((shard, filter)) {
+                let (filter, mark) = (filter.clone(), RouteMark::Durable);
+                changes.push(RouteChange::Mark { filter, shard, mark, is_set: true });
             }
         }
     }

@@ -45,8 +45,11 @@ impl IdleJournal {
         let (now_ns, unix_ns) = (clock::now_ns(), clock::unix_ns());
         let wall = WallClock::new(now_ns, unix_ns);
         let (reader, thread) = Reader::new(opened.journal.clone(), remote.clone());
-        let RecoveredBroker { committer, durable, parts } =
+        let RecoveredBroker { committer, mut durable, parts } =
             recover(opened, context, (wall, now_ns), reader)?;
+        if let Ok(disk) = rustix::fs::statvfs(&directory) {
+            durable.set_disk_bytes(disk.f_blocks.saturating_mul(disk.f_frsize));
+        }
         Ok((Self { directory, committer, reader: thread }, durable, parts))
     }
 

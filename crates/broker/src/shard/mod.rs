@@ -86,6 +86,7 @@ impl Shard {
     /// The calling thread is the shard's.
     pub(crate) fn new(id: usize, shared: Arc<Shared>, stats: Arc<ShardStats>) -> Self {
         let counts = SubscriptionCounts::new(Arc::clone(&shared.subscriptions), Arc::clone(&stats));
+        let keeps_qos0 = shared.durable.as_ref().is_some_and(|d| d.settings.offline_qos0);
         let flags = shared.durable.as_ref().map(|durable| Arc::clone(durable.flags(id)));
         Self {
             id,
@@ -93,7 +94,13 @@ impl Shard {
             connections: Connections::new(Arc::clone(&shared.handshakes), Arc::clone(&stats)),
             sessions: Sessions::new(Arc::clone(&stats), flags),
             subscriptions: Arc::new(counts),
-            routing: Routing::new(id, &shared.routes, &shared.limits),
+            routing: Routing::new(
+                id,
+                &shared.routes,
+                &shared.limits,
+                keeps_qos0,
+                Arc::clone(&stats),
+            ),
             delivery: FanOuts::new(shared.limits.deliveries_per_turn_max),
             groups: LocalGroups::new(Arc::clone(&stats)),
             retained: Retained::new(Arc::clone(&shared.retained_totals), Arc::clone(&stats)),
@@ -148,6 +155,11 @@ impl Handler for Shard {
         used
     }
 
+    fn unit_grew(&mut self, net: &mut Net, conn: ConnId, len: usize) {
+        self.packet_grew(net, conn, len);
+        self.hand_over(net);
+    }
+
     fn connected(&mut self, net: &mut Net, conn: ConnId, result: io::Result<()>) {
         self.bridge_connected(net, conn, result);
         self.hand_over(net);
@@ -167,7 +179,9 @@ impl Handler for Shard {
         if let Some(session) = session {
             self.output_drained(net, conn, session);
             // This turn's look at commits may be over: what now waits for one has to be noticed.
-            self.serve_committed(net);
+            if self.serve_committed(net) {
+                net.turn_again();
+            }
         }
     }
 
@@ -184,6 +198,8 @@ impl Handler for Shard {
             // The sessions that wait for it are served at the end of the turn, all together.
             Mail::Committed => {}
             Mail::Clogged(topic) => self.topic_clogged(net, &topic),
+            // The turn tries the publishers again.
+            Mail::RoomMade => {}
             Mail::GroupChanged(group) => self.group_changed(net, &group),
             Mail::DeliverShared(group, message) => self.deliver_to_member(net, &group, message),
             Mail::DeliverWaited(place, message) => {
@@ -207,17 +223,23 @@ impl Handler for Shard {
 
     fn turn(&mut self, net: &mut Net) -> Next {
         self.continue_fan_outs(net);
-        let owes_answers = self.answer_replays(net);
-        self.serve_committed(net);
+        net.begin_work();
+        let mut is_unfinished = self.answer_replays(net);
+        is_unfinished |= self.remove_ended(net);
+        net.begin_work();
+        is_unfinished |= self.serve_committed(net);
+        is_unfinished |= self.continue_recovery(net);
+        is_unfinished |= self.watch_queues(net);
         self.stats.route_cache_evictions_total.set(self.routing.evictions());
         self.watch_load(net);
         // After it is known what room there is now: nothing else may happen for a while.
         self.release_publishers(net);
         self.hand_over(net);
-        if let Phase::Stopping { deadline_ns } = self.phase {
-            return Self::finish_stopping(net, deadline_ns);
+        if self.is_stopping() {
+            net.begin_work();
+            return self.continue_stopping(net);
         }
-        if owes_answers || self.delivery.unfinished() > 0 {
+        if is_unfinished || self.delivery.unfinished() > 0 {
             return Next::Again;
         }
         let next_ns = match (self.admission.next_look_ns(), self.ask_again(net)) {

@@ -9,11 +9,12 @@ use super::connections::Authenticators;
 use super::retained::{RetainedTotals, RetainedVersions};
 use super::routing::SubscriptionTotals;
 use crate::bridge::Bridges;
-use crate::config::{self, Config, Limits, SharedStrategy};
+use crate::config::{self, Config, Limits, QueuePolicies, SharedStrategy};
 use crate::durable::Durable;
 use crate::durable::start::RecoveryContext;
 use crate::memory::Memory;
 use crate::permits::Quota;
+use crate::room::Room;
 
 /// What all shards share.
 pub(crate) struct Shared {
@@ -39,6 +40,9 @@ pub(crate) struct Shared {
     /// Subscriptions, and the bytes of their filters.
     pub(crate) subscriptions: Arc<SubscriptionTotals>,
     pub(crate) memory: Memory,
+    pub(crate) room: Room,
+    /// Policies for full queues, by listener.
+    pub(crate) queue_policies: Vec<QueuePolicies>,
     /// Number of shards with too many unfinished fan-outs; above 0 all publishers are held back.
     pub(crate) backlogged: Arc<Quota>,
     /// Present where there is a data directory.
@@ -61,6 +65,8 @@ impl Shared {
             handshakes: Quota::new(config.limits.handshakes_max),
             subscriptions: Arc::new(SubscriptionTotals::new(&config.limits)),
             memory: Memory::new(&config.limits),
+            room: Room::new(config.shards),
+            queue_policies: config.queue_policies(),
             backlogged: Quota::new(config.shards),
             overload: config.overload.clone(),
             limits: config.limits.clone(),

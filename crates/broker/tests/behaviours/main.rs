@@ -7,6 +7,7 @@ mod aliases;
 mod authentication;
 mod connect;
 mod exchanges;
+mod leaving;
 mod lifecycle;
 mod malformed;
 mod properties;

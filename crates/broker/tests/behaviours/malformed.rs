@@ -297,20 +297,6 @@ fn remaining_lengths_longer_than_needed_are_for_older_versions() {
     assert_eq!(old.frame().unwrap(), [0xd0, 0]);
 }
 
-// 20
-// [MQTT-4.8.2-1] [MQTT-4.8.2-2]
-#[test]
-fn shared_filters_without_name_or_filter_subscribe_to_nothing() {
-    let broker = TestBroker::start(1);
-    let mut client = broker.connected("c", Version::V5);
-    for filter in ["$share//x", "$share/a", "$share/a/", "$share/a+/x", "$share/#/x", "$share/g/a#"]
-    {
-        let code = client.subscribe(filter, tacho_codec::QoS::AtMostOnce);
-        assert_eq!(code, ReasonCode::TOPIC_FILTER_INVALID, "{filter}");
-    }
-    assert_eq!(broker.counter("subscriptions"), 0);
-}
-
 // 22, 26, 33
 // [MQTT-3.4.2-1] [MQTT-3.5.2-1] [MQTT-3.6.2-1] [MQTT-3.7.2-1] [MQTT-2.2.1-5]
 // [MQTT-3.1.1: 3.3.5-2]

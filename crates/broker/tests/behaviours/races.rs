@@ -212,7 +212,8 @@ fn pubrels_keep_the_order_of_their_pubrecs_and_are_sent_again_first_or_last_as_t
 fn qos_0_waits_for_an_offline_session_if_so_configured() {
     for shards in [1, 3] {
         let broker = TestBroker::configured(&format!(
-            "shards = {shards}\n[limits]\nqueue_qos0_offline = true\nsession_queue_len_max = 5"
+            "shards = {shards}\n[limits]\nqueue_qos0_offline = true\nsession_queue_len_max = 5\n\
+             persistent_queue_full = 'drop_newest'"
         ));
         for version in VERSIONS {
             let mut client = broker.durable("c", version, Some(10));

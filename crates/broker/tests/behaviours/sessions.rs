@@ -158,7 +158,8 @@ fn disconnect_may_change_the_expiry_but_not_invent_one() {
 fn offline_queue_keeps_the_oldest_counts_the_rest_and_lets_expired_ones_go() {
     for shards in [1, 3] {
         let broker = TestBroker::configured(&format!(
-            "shards = {shards}\n[limits]\nsession_queue_len_max = 10"
+            "shards = {shards}\n[limits]\nsession_queue_len_max = 10\n\
+             persistent_queue_full = \"drop_newest\""
         ));
         let mut sleeper = broker.client(Version::V5);
         sleeper.connect(&keeping("sleeper", Some(100)));
@@ -193,7 +194,10 @@ fn offline_queue_keeps_the_oldest_counts_the_rest_and_lets_expired_ones_go() {
 // 58
 #[test]
 fn offline_queue_is_bounded_by_bytes_too() {
-    let broker = TestBroker::configured("shards = 1\n[limits]\nsession_queue_bytes_max = 100000");
+    let broker = TestBroker::configured(
+        "shards = 1\n[limits]\nsession_queue_bytes_max = 100000\n\
+         persistent_queue_full = \"drop_newest\"",
+    );
     let mut sleeper = broker.client(Version::V5);
     sleeper.connect(&keeping("sleeper", Some(100)));
     sleeper.subscribe("t", QoS::AtLeastOnce);

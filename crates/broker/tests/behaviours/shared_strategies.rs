@@ -271,7 +271,11 @@ fn with_all_members_full_messages_are_queued_bounded_and_in_order() {
     for strategy in ["least_inflight", "round_robin", "random"] {
         for shards in [1, 2] {
             let what = &format!("{strategy}, {shards} shards");
-            let broker = with_strategy(strategy, shards, "shared_queue_len_max = 20");
+            let broker = with_strategy(
+                strategy,
+                shards,
+                "shared_queue_len_max = 20\nshared_queue_full = 'drop_newest'",
+            );
             let mut members: Vec<Client> =
                 (0..2).map(|i| member(&broker, &format!("member-{i}"), 2)).collect();
             for client in &mut members {
@@ -306,7 +310,11 @@ fn with_all_members_full_messages_are_queued_bounded_and_in_order() {
 // 38, 45
 #[test]
 fn waiting_messages_expire() {
-    let broker = with_strategy("least_inflight", 2, "shared_queue_len_max = 2");
+    let broker = with_strategy(
+        "least_inflight",
+        2,
+        "shared_queue_len_max = 2\nshared_queue_full = 'drop_newest'",
+    );
     let mut client = member(&broker, "member", 10);
     client.subscribe("$share/g/t", QoS::AtLeastOnce);
     client.disconnect();

@@ -110,9 +110,10 @@ fn older_versions_have_no_such_limit() {
     assert_eq!(old.receive().payload.len(), 1000);
 }
 
-/// SUBSCRIBE with this number of invalid filters.
-fn subscribe_to_nonsense(client: &mut Client, count: usize) {
-    let filter = SubscribeFilter { filter: "#/#", options: SubscribeOptions::default() };
+/// SUBSCRIBE with this number of filters that have too many levels.
+fn subscribe_to_too_much(client: &mut Client, count: usize) {
+    let deep = format!("{}#", "+/".repeat(256));
+    let filter = SubscribeFilter { filter: &deep, options: SubscribeOptions::default() };
     client.send(&Packet::Subscribe(Subscribe {
         packet_id: PacketId::new(1).unwrap(),
         subscription_id: None,
@@ -127,17 +128,17 @@ fn subscribe_to_nonsense(client: &mut Client, count: usize) {
 fn suback_explains_if_it_may_and_if_there_is_room() {
     let broker = TestBroker::start(1);
     let reason_string = |client: &mut Client, count| {
-        subscribe_to_nonsense(client, count);
+        subscribe_to_too_much(client, count);
         client.expect(|packet| match packet {
             Packet::SubAck(suback) => {
-                assert_eq!(suback.reasons, vec![ReasonCode::TOPIC_FILTER_INVALID; count]);
+                assert_eq!(suback.reasons, vec![ReasonCode::QUOTA_EXCEEDED; count]);
                 suback.reason_string.map(str::to_owned)
             }
             other => panic!("{other:?}"),
         })
     };
     let mut client = broker.connected("c", Version::V5);
-    assert!(reason_string(&mut client, 1).is_some_and(|text| text.contains("invalid")));
+    assert!(reason_string(&mut client, 1).is_some_and(|text| text.contains("levels")));
     let properties =
         ConnectProperties { request_problem_information: Some(false), ..Default::default() };
     let mut silent = broker.client(Version::V5);
@@ -146,7 +147,7 @@ fn suback_explains_if_it_may_and_if_there_is_room() {
     // Room for 20 codes and no text: 2 of header, 2 of identifier, 1 of properties.
     let mut small = limited(&broker, "small", Some(25), 10);
     assert_eq!(reason_string(&mut small, 20), None);
-    subscribe_to_nonsense(&mut small, 21);
+    subscribe_to_too_much(&mut small, 21);
     assert_eq!(small.expect_disconnect(), ReasonCode::PACKET_TOO_LARGE);
 }
 

@@ -7,28 +7,77 @@ use tacho_codec::{
     RetainHandling, SubscribeFilter, SubscribeOptions, UnsubAck, Unsubscribe, Version,
 };
 
-use tacho_testkit::{VERSIONS, connect, each_broker};
+use tacho_testkit::{Client, VERSIONS, connect, each_broker};
 
 const SUB_IDS: [u32; 3] = [1, 128, 268_435_455];
 
+/// A filter of so many levels that the broker takes none like it.
+fn too_many_levels() -> String {
+    format!("{}#", "+/".repeat(256))
+}
+
 // 20
-// [MQTT-4.7.1-1] [MQTT-4.7.1-2] [MQTT-4.7.3-1] [MQTT-4.8.2-1] [MQTT-4.8.2-2] [MQTT-3.1.1: 4.7.1-2]
-// [MQTT-3.1.1: 4.7.1-3] [MQTT-3.1.1: 4.7.3-1] [MQTT-3.9.3-2]
+// [MQTT-4.7.1-1] [MQTT-4.7.1-2] [MQTT-4.7.3-1] [MQTT-4.7.3-2] [MQTT-4.8.2-1] [MQTT-4.8.2-2]
+// [MQTT-4.13.1-1] [MQTT-3.1.1: 4.7.1-2] [MQTT-3.1.1: 4.7.1-3] [MQTT-3.1.1: 4.7.3-1]
+// [MQTT-3.1.1: 4.7.3-2] [MQTT-3.1.1: 4.8.0-1]
 #[test]
-fn invalid_filters_get_a_failure_code_and_subscribe_to_nothing() {
+fn malformed_filters_close_the_connection_and_nothing_of_their_packet_takes_effect() {
     each_broker(|broker| {
-        for version in [Version::V311, Version::V5] {
-            let mut client = broker.connected("c", version);
-            for filter in ["a#", "a/#/b", "a+", "+a", "", "$share//x", "$share/a", "$share/a/"] {
-                let reason = client.subscribe(filter, QoS::AtMostOnce);
-                let expected = if version == Version::V5 { 0x8f } else { 0x80 };
-                assert_eq!(reason.value(), expected, "{filter:?}");
-            }
-            let reason = client.subscribe("$share/a+/x", QoS::AtMostOnce);
-            assert!(reason.is_error());
-            assert_eq!(broker.counter("subscriptions"), 0);
+        let malformed = [
+            "a#",
+            "a/#/b",
+            "#/",
+            "a+",
+            "+a",
+            "a/+b",
+            "",
+            "a\0",
+            "$share/",
+            "$share//x",
+            "$share/a",
+            "$share/a/",
+            "$share/a+/x",
+            "$share/#/x",
+            "$share/g/a#",
+            "$share/g\0/a",
+        ];
+        for (filter, version) in malformed.iter().flat_map(|f| VERSIONS.map(|v| (*f, v))) {
+            let session_expiry_s = (version == Version::V5).then_some(60);
+            let properties = ConnectProperties { session_expiry_s, ..Default::default() };
+            let request = Connect { clean_start: false, properties, ..connect("c", version) };
+            let mut client = broker.client(version);
+            client.connect(&request);
+            client.subscribe("kept", QoS::AtMostOnce);
+            let packet_id = client.id();
+            let options = SubscribeOptions::default();
+            client.send(&Packet::Subscribe(Subscribe {
+                packet_id,
+                subscription_id: None,
+                filters: ["new", filter].map(|filter| SubscribeFilter { filter, options }).into(),
+                user_properties: Default::default(),
+            }));
+            expect_malformed(&mut client, filter);
+            let mut client = broker.client(version);
+            client.connect(&request);
+            client.send(&Packet::Unsubscribe(Unsubscribe {
+                packet_id,
+                filters: vec!["kept", filter],
+                user_properties: Default::default(),
+            }));
+            expect_malformed(&mut client, filter);
+            assert_eq!(broker.counter("subscriptions"), 1, "{version:?} {filter:?}");
         }
     });
+}
+
+/// The connection is closed, in 5.0 with the reason.
+#[track_caller]
+fn expect_malformed(client: &mut Client, filter: &str) {
+    if client.version == Version::V5 {
+        assert_eq!(client.expect_disconnect(), ReasonCode::MALFORMED_PACKET, "{filter:?}");
+    } else {
+        assert_eq!(client.frame(), None, "{filter:?}");
+    }
 }
 
 // 40
@@ -40,6 +89,7 @@ fn suback_has_one_code_per_filter_in_order() {
     each_broker(|broker| {
         for version in VERSIONS {
             let mut client = broker.connected("c", version);
+            let too_many_levels = too_many_levels();
             let filter = |filter, qos| SubscribeFilter {
                 filter,
                 options: SubscribeOptions { qos, ..Default::default() },
@@ -49,7 +99,7 @@ fn suback_has_one_code_per_filter_in_order() {
                 subscription_id: None,
                 filters: vec![
                     filter("a", QoS::ExactlyOnce),
-                    filter("a#", QoS::ExactlyOnce),
+                    filter(&too_many_levels, QoS::ExactlyOnce),
                     filter("b", QoS::AtMostOnce),
                     filter("c", QoS::AtLeastOnce),
                 ],
@@ -57,7 +107,7 @@ fn suback_has_one_code_per_filter_in_order() {
             }));
             client.expect(|packet| match packet {
                 Packet::SubAck(SubAck { packet_id, reasons, .. }) => {
-                    let failure = if version == Version::V5 { 0x8f } else { 0x80 };
+                    let failure = if version == Version::V5 { 0x97 } else { 0x80 };
                     let codes: Vec<u8> = reasons.iter().map(|r| r.value()).collect();
                     assert_eq!((packet_id.get(), codes), (7, vec![2, failure, 0, 1]));
                 }

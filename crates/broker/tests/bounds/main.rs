@@ -8,6 +8,7 @@ use serde_json::Value;
 
 mod budget;
 mod handshakes;
+mod incomplete;
 mod overload;
 mod slow;
 mod storm;

@@ -2,9 +2,8 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
-use tacho_testkit::{PATIENCE, QUIET, TestBroker};
+use tacho_testkit::{PATIENCE, TestBroker};
 
 /// One answer.
 pub(crate) struct Answer {
@@ -79,35 +78,52 @@ fn long_requests_are_cut_off() {
     assert_eq!(get(broker.metrics_address(), "/healthz").status, 200);
 }
 
+/// Connections that are served at a time.
+const PLACES: usize = 16;
+
 #[test]
-fn connections_are_bounded_and_a_free_place_is_given_on() {
-    const PLACES: usize = 16;
+fn answers_come_while_idle_connections_take_all_places() {
     let broker = TestBroker::with_metrics("shards = 1");
     let address = broker.metrics_address();
-    let ask = |stream: &mut TcpStream| {
-        let text = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n");
-        stream.write_all(text.as_bytes()).unwrap();
-    };
-    let answered = |stream: &mut TcpStream, patience: Duration| {
-        stream.set_read_timeout(Some(patience)).unwrap();
-        match stream.read(&mut [0; 4096]) {
-            Ok(len) => len > 0,
-            Err(error) => {
-                assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
-                false
-            }
-        }
-    };
-    let mut streams: Vec<TcpStream> =
-        (0..PLACES).map(|_| TcpStream::connect(address).unwrap()).collect();
-    for stream in &mut streams {
-        ask(stream);
-        assert!(answered(stream, PATIENCE));
+    let half = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n");
+    let mut idle = Vec::new();
+    for _ in 0..2 * PLACES {
+        idle.push(TcpStream::connect(address).unwrap());
+        let mut asking = TcpStream::connect(address).unwrap();
+        asking.write_all(half.as_bytes()).unwrap();
+        idle.push(asking);
     }
-    // One more is connected by the kernel, but not served.
-    let mut last = TcpStream::connect(address).unwrap();
-    ask(&mut last);
-    assert!(!answered(&mut last, QUIET));
-    drop(streams.pop());
-    assert!(answered(&mut last, PATIENCE));
+    assert_eq!(get(address, "/healthz").status, 200);
+    let metrics = get(address, "/metrics").body;
+    let gave_way = metrics.lines().find_map(|line| line.strip_prefix("tacho_http_gave_way_total "));
+    let gave_way: usize = gave_way.unwrap().parse().unwrap();
+    assert!(gave_way >= 3 * PLACES, "{gave_way}");
+    assert!(metrics.contains("\ntacho_http_timed_out_total 0"), "{metrics}");
+    drop(idle);
+}
+
+#[test]
+fn connections_are_bounded() {
+    let broker = TestBroker::with_metrics("shards = 1");
+    let address = broker.metrics_address();
+    let mut streams: Vec<TcpStream> = (0..2 * PLACES)
+        .map(|_| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let text = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n");
+            stream.write_all(text.as_bytes()).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+            stream
+        })
+        .collect();
+    // The older half has given way: to the end of the data, or with a reset.
+    for stream in &mut streams[..PLACES] {
+        let ended = stream.read(&mut [0; 4096]);
+        assert!(
+            ended
+                .as_ref()
+                .map_or_else(|error| error.kind() == ErrorKind::ConnectionReset, |len| *len == 0),
+            "{ended:?}"
+        );
+    }
 }

@@ -20,6 +20,12 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// The wall clock when the first broker starts.
 const UNIX_NS: u64 = 1_800_000_000 * SECOND_NS;
 
+/// A client identifier whose session belongs to `shard`.
+pub(crate) fn named_for(shard: usize, shards: usize, prefix: &str) -> String {
+    let mut names = (0..).map(|number| format!("{prefix}-{number}"));
+    names.find(|name| owner_shard(0, name.as_bytes(), shards) == shard).expect("there is one")
+}
+
 /// The broker of a test and its disk.
 pub(crate) struct DurableBroker {
     pub(crate) cluster: Cluster,
@@ -27,6 +33,8 @@ pub(crate) struct DurableBroker {
     config: Config,
     faults: Faults,
     seed: u64,
+    /// How far the wall clock has been set forward, in nanoseconds; negative is back.
+    wall_step_ns: i128,
 }
 
 /// How the broker dies.
@@ -58,8 +66,8 @@ impl DurableBroker {
         change(&mut raw);
         let config = raw.resolve().unwrap();
         let disk = Disk::new(seed);
-        let cluster = start(&config, &disk, seed, faults);
-        let mut broker = Self { cluster, disk, config, faults, seed };
+        let cluster = start(&config, &disk, seed, faults, 0);
+        let mut broker = Self { cluster, disk, config, faults, seed, wall_step_ns: 0 };
         broker.commit();
         broker
     }
@@ -131,8 +139,14 @@ impl DurableBroker {
             Death::PowerCut => self.disk.power_cut(),
         };
         self.seed += 1;
-        self.cluster = start(&self.config, &self.disk, self.seed, self.faults);
+        self.cluster = start(&self.config, &self.disk, self.seed, self.faults, self.wall_step_ns);
         self.commit();
+    }
+
+    /// The same, and meanwhile the wall clock is set forward, or back, by so many seconds.
+    pub(crate) fn restart_after_step(&mut self, death: Death, step_s: i64) {
+        self.wall_step_ns += i128::from(step_s) * i128::from(SECOND_NS);
+        self.restart(death);
     }
 
     /// A client's first connection: its session is new, and lasts.
@@ -249,11 +263,12 @@ impl DurableBroker {
     }
 }
 
-fn start(config: &Config, disk: &Disk, seed: u64, faults: Faults) -> Cluster {
+fn start(config: &Config, disk: &Disk, seed: u64, faults: Faults, wall_step_ns: i128) -> Cluster {
     fastrand::seed(seed);
     // Every start of the broker is a minute later, on a clock that begins anew.
     let seeds = Seeds { seed, faults, now_ns: SECOND_NS };
-    let unix_ns = UNIX_NS + 60 * seed * SECOND_NS;
+    let unix_ns = i128::from(UNIX_NS + 60 * seed * SECOND_NS) + wall_step_ns;
+    let unix_ns = u64::try_from(unix_ns).unwrap_or(0);
     Cluster::with_journal(config, |bounds| bounds, seeds, disk.clone(), unix_ns).unwrap()
 }
 

@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod bridged;
+mod clock_steps;
 mod commit_waits;
 mod crash;
 mod disk_full;
 mod disk_full_sessions;
 mod durable_broker;
 mod groups;
+mod leaving;
+mod queue_full;
 mod redelivery;
 mod retained;

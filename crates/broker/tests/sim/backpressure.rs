@@ -140,6 +140,37 @@ fn a_publisher_goes_on_in_the_turn_in_which_its_shard_has_room_again() {
     }
 }
 
+/// Holds are short and follow each other closely, and together they are longer than any may be.
+#[test]
+fn a_slow_publisher_whose_messages_are_taken_in_one_by_one_is_not_closed() {
+    let (mut cluster, mut reader) = start(1_000);
+    let cluster = &mut cluster;
+    let mut publisher = Line::connect(cluster, Version::V311);
+    publisher.publish(cluster, 1, 5_000);
+    assert_eq!(publisher.acknowledged(), [1], "there was room for it");
+    for number in 2..20 {
+        publisher.publish(cluster, number, 5_000);
+        for _ in 0..4 {
+            cluster.loops().advance(SECOND_NS);
+            publisher.send(cluster, &[]);
+        }
+        assert_eq!(publisher.acknowledged(), [0; 0], "it is held back for seconds");
+        let received = reader.messages();
+        let [(_, packet_id)] = received[..] else { panic!("not one: {received:?}") };
+        let ack = wire::ack(Version::V5, AckKind::PubAck, packet_id, ReasonCode::SUCCESS);
+        reader.send(cluster, &ack);
+        assert_eq!(publisher.acknowledged(), [number]);
+    }
+    assert_eq!(cluster.counter("ended_publishers_total"), 0);
+    // One message that cannot be taken in for long is another matter.
+    publisher.publish(cluster, 20, 5_000);
+    for _ in 0..40 {
+        cluster.loops().advance(SECOND_NS);
+        publisher.send(cluster, &[]);
+    }
+    assert_eq!(cluster.counter("ended_publishers_total"), 1);
+}
+
 /// The sums that shards share are not exact: what is too little to be told counts for whether there
 /// is room, but not for some and for others not. A publisher that is held back for it stays held
 /// back.

@@ -45,7 +45,7 @@ pub(crate) struct Link {
     pub(crate) dismissed: bool,
     /// CONNACK said no.
     pub(crate) refused: bool,
-    /// How many clients the broker had ended without a word when DISCONNECT was sent: perhaps this
+    /// How many clients the broker had ended without a word when it began: perhaps this
     /// one next, without reading on.
     pub(crate) ended_before: u64,
     /// The journal took nothing at some time since CONNECT was sent, until CONNACK came.

@@ -1,7 +1,7 @@
 //! What a run is made of, drawn from its seed.
 
 use tacho_broker::sim::{Cluster, Seeds};
-use tacho_broker::{Config, Level, RawConfig, SharedStrategy};
+use tacho_broker::{Config, Level, QueuePolicy, RawConfig, SharedStrategy};
 use tacho_codec::{QoS, Version};
 use tacho_journal::Journal;
 use tacho_journal::sim::Disk;
@@ -116,6 +116,9 @@ impl Durable {
         let level = if only_kills { Level::Written } else { Level::Fsynced };
         config.durability.persistent_level = level;
         config.durability.retained_level = level;
+        if config.limits.session_queue_len_max < 100 {
+            config.durability.session_queue_len_max = config.limits.session_queue_len_max;
+        }
         let mut chance = |percent, max: u64| match rng.percent(percent) {
             true => rng.below(max) as f64 / 1000.0,
             false => 0.0,
@@ -204,6 +207,8 @@ impl Setup {
         let natures: Vec<Nature> = (0..clients).map(|_| nature(rng)).collect();
         let bad = rng.percent(75);
         let turn_ns_max = if bad { rng.below(2_000_000) } else { 0 };
+        // Up to turns that end after the least work that each of their parts does.
+        let unit_ns_max = if bad { rng.below(50_000) } else { 0 };
         let config = config(rng, shards, clients as usize);
         let mut percent = |max| if bad { rng.below(max) as u8 } else { 0 };
         let faults = Faults {
@@ -212,6 +217,7 @@ impl Setup {
             event_delay_percent: percent(50),
             short_io_percent: percent(30),
             turn_ns_max,
+            unit_ns_max,
             stall_percent: percent(5),
             stall_ns_max: 3_000_000,
             refuse_percent: percent(10),
@@ -329,6 +335,12 @@ fn nature(rng: &mut Rng) -> Nature {
     }
 }
 
+/// Mostly one that loses nothing.
+fn queue_policy(rng: &mut Rng) -> QueuePolicy {
+    let losing = [QueuePolicy::DropNewest, QueuePolicy::DropOldest];
+    if rng.percent(60) { QueuePolicy::Refuse } else { losing[rng.below(2) as usize] }
+}
+
 /// The broker's limits: ample, or so narrow that they are met.
 fn config(rng: &mut Rng, shards: usize, clients: usize) -> Config {
     let mut raw = RawConfig { shards: Some(shards), ..RawConfig::default() };
@@ -342,6 +354,11 @@ fn config(rng: &mut Rng, shards: usize, clients: usize) -> Config {
     limits.packet_size_max = 64 * 1024;
     if rng.percent(30) {
         limits.session_queue_len_max = rng.between(1, 30) as u32;
+        limits.persistent_queue_full = queue_policy(rng);
+        limits.clean_queue_full = queue_policy(rng);
+        limits.shared_queue_full = queue_policy(rng);
+        // A client that disconnected behind a held-back PUBLISH acknowledges no more.
+        limits.publish_hold_s = 3;
         limits.shared_queue_len_max = rng.between(1, 20) as usize;
     }
     if rng.percent(40) {
@@ -365,6 +382,9 @@ fn config(rng: &mut Rng, shards: usize, clients: usize) -> Config {
     }
     if rng.percent(15) {
         limits.subscriptions_bytes_max = rng.between(10, 100);
+    }
+    if rng.percent(30) {
+        limits.subscription_removals_per_turn_max = rng.between(1, 3) as usize;
     }
     if rng.percent(15) {
         limits.retained_count_max = rng.between(1, 4) as usize;

@@ -233,6 +233,7 @@ impl World {
 
     fn open(&mut self, client: usize, opening: Opening) {
         let shard = self.rng.below(self.setup.shards as u64) as usize;
+        let ended_before = self.ended_silently();
         let known = &mut self.clients[client];
         known.wants_clean |= opening.clean_start;
         if opening.clean_start || opening.ephemeral {
@@ -241,6 +242,10 @@ impl World {
             self.ledger.session_may_end(client, known.epoch);
         }
         known.dial(&mut self.cluster, shard, opening);
+        if let Some(link) = &mut known.link {
+            // Also before its DISCONNECT, which it may send to a connection that is closed.
+            link.ended_before = ended_before;
+        }
         self.ledger.wills.connecting(client);
         self.say(client, &format!("connects to shard {shard} {opening:?}"));
     }
@@ -277,13 +282,12 @@ impl World {
 
     /// DISCONNECT, which deletes the will. The broker closes.
     fn disconnect(&mut self, client: usize) {
-        let ended_before = self.ended_silently();
         let known = &mut self.clients[client];
         let version = known.version();
         let Some(link) = known.link.as_mut().filter(|link| link.stage == Stage::Online) else {
             return;
         };
-        (link.stage, link.ended_before) = (Stage::Leaving, ended_before);
+        link.stage = Stage::Leaving;
         let ends = version == Version::V5 && self.rng.percent(20);
         let expiry_s = ends.then_some(0);
         link.peer.send(&wire::disconnect(version, ReasonCode::SUCCESS, expiry_s));

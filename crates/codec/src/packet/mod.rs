@@ -1,6 +1,7 @@
 //! The packets.
 
 pub(crate) mod ack;
+pub(crate) mod announced;
 pub(crate) mod auth;
 pub(crate) mod bridge_bit;
 pub(crate) mod connack;

@@ -19,6 +19,8 @@ pub struct Report {
     pub torn: Option<Torn>,
     /// Commits that were on the disk and cannot be read.
     pub damage: Vec<Damage>,
+    /// Commits of a process that another one had taken the directory over from. They are not used.
+    pub foreign: Vec<Foreign>,
     /// Files that were quarantined.
     pub quarantined: Vec<String>,
     /// Entries and keys whose message is missing.
@@ -51,6 +53,31 @@ pub struct Damage {
     pub unreadable: bool,
 }
 
+/// Commits that a process wrote after another one had taken the data directory over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// The segment that they are in.
+    pub file: String,
+    /// Where they begin.
+    pub offset: u64,
+    /// The number of the first.
+    pub first_frame: u64,
+    /// The number of the last.
+    pub last_frame: u64,
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, offset, first_frame, last_frame } = self;
+        let count = last_frame.saturating_sub(*first_frame) + 1;
+        write!(
+            formatter,
+            "{file}: {count} commits ({first_frame} to {last_frame}) from byte {offset} on are lost: \
+             a broker wrote them after another one had begun to use the directory"
+        )
+    }
+}
+
 impl Damage {
     /// Number of lost commits.
     #[must_use]
@@ -78,8 +105,11 @@ impl Report {
         for damage in &self.damage {
             tracing::error!("the journal is damaged: {damage}; everything else in it is used");
         }
+        for foreign in &self.foreign {
+            tracing::error!("two brokers have used the data directory at once: {foreign}");
+        }
         for file in &self.quarantined {
-            tracing::error!(file, "the damaged segment was put into quarantine");
+            tracing::error!(file, "the segment was put into quarantine");
         }
         if let Some(Torn { file, offset, frame }) = &self.torn {
             tracing::info!(file, offset, frame, "the journal ends in a commit that was cut off");

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::superseded::SupersededFrames;
 use super::{Damage, Recovery, Report, Torn};
 use crate::blocks::BLOCK;
 use crate::error::OpenError;
@@ -19,6 +20,8 @@ struct Begun {
     /// The number of its first frame. `None` if that cannot be read: it is damaged, or was never
     /// written.
     first: Option<u64>,
+    /// The process that wrote that frame; 0: unknown.
+    owner: u16,
     /// The next segment whose first frame can be read, if there is one.
     follower: Option<Follower>,
     /// A segment between this one and the follower may hold the frames that are missing here.
@@ -31,6 +34,7 @@ struct Follower {
     /// Frames with this number or above were written again there.
     limit: u64,
     id: SegmentId,
+    owner: u16,
 }
 
 impl Begun {
@@ -46,6 +50,7 @@ pub(super) struct LogReader<'a> {
     begun: Vec<Begun>,
     /// Segments without a frame.
     empty: Vec<SegmentId>,
+    superseded: SupersededFrames,
     recovery: Recovery,
 }
 
@@ -67,7 +72,9 @@ impl<'a> LogReader<'a> {
             queue_ids: 0,
             report: Report::default(),
         };
-        let mut reading = Self { storage, begun: Vec::new(), empty: Vec::new(), recovery };
+        let (begun, empty) = (Vec::new(), Vec::new());
+        let superseded = SupersededFrames::default();
+        let mut reading = Self { storage, begun, empty, superseded, recovery };
         for id in ids {
             reading.look_at(id)?;
         }
@@ -77,7 +84,7 @@ impl<'a> LogReader<'a> {
             (begun.follower, begun.defers) = (follower, defers);
             if let Some(first) = begun.first {
                 let limit = follower.map_or(first, |follower| follower.limit.min(first));
-                follower = Some(Follower { limit, id: begun.id });
+                follower = Some(Follower { limit, id: begun.id, owner: begun.owner });
             }
             defers = begun.first.is_none();
         }
@@ -90,7 +97,8 @@ impl<'a> LogReader<'a> {
         for segment in &begun {
             self.read_segment(segment)?;
         }
-        let Self { empty, mut recovery, .. } = self;
+        let Self { empty, mut recovery, superseded, .. } = self;
+        recovery.report.foreign = superseded.foreign();
         recovery.unused.extend(empty.into_iter().map(file_name));
         recovery.index.settle();
         recovery.report.unresolved = recovery.index.unresolved();
@@ -103,16 +111,16 @@ impl<'a> LogReader<'a> {
         if let Some(found) = scan.other_format() {
             return Err(OpenError::Format { file: file_name(id), found, known: FORMAT });
         }
-        let first = match scan.block(0) {
-            Block::Whole(header) => Some(header.number),
-            Block::Broken(_) => None,
-            Block::Other if scan.next_whole(0).is_some() => None,
+        let (first, owner) = match scan.block(0) {
+            Block::Whole(header) => (Some(header.number), header.owner),
+            Block::Broken(_) => (None, 0),
+            Block::Other if scan.next_whole(0).is_some() => (None, 0),
             Block::Other => {
                 self.empty.push(id);
                 return Ok(());
             }
         };
-        self.begun.push(Begun { id, first, follower: None, defers: false });
+        self.begun.push(Begun { id, first, owner, follower: None, defers: false });
         Ok(())
     }
 
@@ -152,6 +160,7 @@ impl<'a> LogReader<'a> {
                 },
             }
         }
+        self.note_superseded(segment, &mut scan, offset, next);
         let damaged = self.recovery.report.damage.len() > damage_before;
         if self.recovery.report.frames > frames_before {
             let file = Arc::clone(scan.window.file());
@@ -162,6 +171,24 @@ impl<'a> LogReader<'a> {
             self.recovery.unused.push(file_name(segment.id));
         }
         Ok(())
+    }
+
+    /// Notes the frames from `next` on that follow at `offset` and do not count.
+    fn note_superseded(
+        &mut self,
+        segment: &Begun,
+        scan: &mut Scan,
+        mut offset: u64,
+        mut next: u64,
+    ) {
+        let Some(follower) = segment.follower.filter(|_| !segment.counts(next)) else { return };
+        while let Block::Whole(header) = scan.block(offset)
+            && header.number == next
+        {
+            self.superseded.note(segment.id, offset, &header, follower.owner);
+            offset += header.frame_bytes();
+            next += 1;
+        }
     }
 
     /// Frame `next` is not at `offset`. Returns where valid frames continue behind the lost ones,
@@ -257,6 +284,7 @@ impl<'a> LogReader<'a> {
         let Ok(small) = u32::try_from(offset) else { return };
         let at = FrameAt::new(FramePlace { segment: scan.id, offset: small }, header.number);
         let result = index.apply(at, scan.records(offset, header));
+        self.superseded.counted(header);
         report.frames += 1;
         report.records += u64::from(header.records);
         report.record_bytes += u64::from(header.len);

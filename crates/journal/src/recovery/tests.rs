@@ -13,6 +13,7 @@ fn frame(number: u64, synced: u64, salt: u64, records: &[u8]) -> Vec<u8> {
         segment: SegmentId::new(1),
         number,
         synced,
+        owner: 0,
         message_ids: number,
         queue_ids: 0,
         salt,
@@ -97,6 +98,34 @@ fn former_content_of_a_recycled_file_is_ignored() {
         let recovery = read(&disk(&[frame(1, 0, 5, &entry(1, b"x")), rest])).expect("read");
         assert_eq!((entries(&recovery), recovery.report.torn), (vec![1], None));
     }
+}
+
+/// Frames of two processes: the second segment begins with a number that the first one has too.
+#[test]
+fn frames_that_do_not_count_are_foreign_if_their_process_and_their_records_are_others() {
+    let owned = |frame: Vec<u8>, segment, owner| {
+        let header = Header { segment: SegmentId::new(segment), owner, ..header_of(&frame) };
+        [&header.encode()[..], &frame[Header::BYTES..]].concat()
+    };
+    let read = |first: u16, again: &[u8], second: u16| {
+        let of_first = [
+            frame(1, 0, 5, &entry(1, b"x")),
+            frame(2, 1, 5, &entry(2, b"x")),
+            frame(3, 1, 5, &entry(3, b"x")),
+        ];
+        let disk = disk(&of_first.map(|frame| owned(frame, 1, first)));
+        let of_second = owned(frame(2, 1, 5, again), 2, second);
+        disk.put(&file_name(SegmentId::new(2)), of_second);
+        let recovery = read(&disk).expect("read");
+        let foreign = recovery.report.foreign.iter();
+        foreign.map(|foreign| (foreign.first_frame, foreign.last_frame)).collect::<Vec<_>>()
+    };
+    let (same, other) = (entry(2, b"x"), entry(9, b"y"));
+    assert_eq!(read(7, &same, 8), [(3, 3)], "it went on behind what was written again");
+    assert_eq!(read(7, &other, 8), [(2, 3)]);
+    assert_eq!(read(7, &other, 7), [], "the same process, after its file had failed");
+    assert_eq!(read(0, &other, 8), [], "a version without owners");
+    assert_eq!(read(7, &other, 0), []);
 }
 
 fn header_of(frame: &[u8]) -> Header {

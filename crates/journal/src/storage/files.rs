@@ -1,10 +1,14 @@
 //! A directory of the file system.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat,
+};
 
 use super::{Storage, StorageFile};
 use crate::blocks::BLOCK;
@@ -14,9 +18,10 @@ pub(crate) const FILE_MODE: u32 = 0o600;
 pub(crate) const DIRECTORY_MODE: u32 = 0o700;
 
 /// The files of a directory.
+///
+/// Their names are looked up in the directory that was opened, wherever its path leads by now: if
+/// it was moved away and another one put in its place, no file of that one is touched.
 pub struct Files {
-    path: PathBuf,
-    /// The directory itself, open: its names are synced through it.
     directory: File,
     /// Files are opened to be read only.
     only_read: bool,
@@ -29,7 +34,7 @@ impl Files {
     ///
     /// If it cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), directory: File::open(path)?, only_read: false })
+        Ok(Self { directory: File::open(path)?, only_read: false })
     }
 
     /// The files of an existing directory, to be read only.
@@ -40,47 +45,81 @@ impl Files {
     pub fn open_to_read(path: &Path) -> io::Result<Self> {
         Ok(Self { only_read: true, ..Self::open(path)? })
     }
+
+    /// The files of a directory that is open already, perhaps to be read only.
+    pub(crate) fn within(directory: &File, only_read: bool) -> io::Result<Self> {
+        Ok(Self { directory: directory.try_clone()?, only_read })
+    }
+
+    /// Opens a file for this kind of access.
+    fn open_at(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        let mode = Mode::from_raw_mode(FILE_MODE);
+        Ok(openat(&self.directory, name, flags | OFlags::CLOEXEC, mode)?.into())
+    }
+
+    /// Opens a file for direct writes, where the file system supports them.
+    #[cfg(target_os = "linux")]
+    fn open_direct(&self, name: &str) -> Option<File> {
+        self.open_at(name, OFlags::WRONLY | OFlags::DIRECT).ok()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_direct(&self, _name: &str) -> Option<File> {
+        None
+    }
 }
 
 impl Storage for Files {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path)? {
+        for entry in Dir::read_from(&self.directory)? {
             let entry = entry?;
-            if entry.file_type()?.is_file() {
-                names.extend(entry.file_name().into_string());
+            let name = entry.file_name();
+            let kind = match entry.file_type() {
+                FileType::Unknown => {
+                    let flags = AtFlags::SYMLINK_NOFOLLOW;
+                    FileType::from_raw_mode(statat(&self.directory, name, flags)?.st_mode)
+                }
+                known => known,
+            };
+            if kind.is_file() {
+                names.extend(name.to_str().ok().map(str::to_owned));
             }
         }
         Ok(names)
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {
-        let path = self.path.join(name);
-        let mut options = File::options();
-        options.read(true).write(true).create_new(true).mode(FILE_MODE);
-        let file = options.open(&path)?;
-        Ok(Arc::new(OpenFile { file, direct: open_direct(&path) }))
+        let file = self.open_at(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
+        Ok(Arc::new(OpenFile { file, direct: self.open_direct(name) }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {
-        let path = self.path.join(name);
-        let file = File::options().read(true).write(!self.only_read).open(&path)?;
-        let direct = if self.only_read { None } else { open_direct(&path) };
+        let flags = if self.only_read { OFlags::RDONLY } else { OFlags::RDWR };
+        let file = self.open_at(name, flags)?;
+        let direct = if self.only_read { None } else { self.open_direct(name) };
         Ok(Arc::new(OpenFile { file, direct }))
     }
 
     fn make_room_for(&self, name: &str) -> io::Result<()> {
-        let path = self.path.join(name);
-        let Some(directory) = path.parent() else { return Ok(()) };
-        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory)
+        let Some(directory) = Path::new(name).parent() else { return Ok(()) };
+        let mut above = PathBuf::new();
+        for part in directory.components().filter(|part| matches!(part, Component::Normal(_))) {
+            above.push(part);
+            match mkdirat(&self.directory, &above, Mode::from_raw_mode(DIRECTORY_MODE)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.path.join(from), self.path.join(to))
+        Ok(renameat(&self.directory, from, &self.directory, to)?)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path.join(name))
+        Ok(unlinkat(&self.directory, name, AtFlags::empty())?)
     }
 
     fn sync_names(&self) -> io::Result<()> {
@@ -96,18 +135,6 @@ struct OpenFile {
     file: File,
     /// The same file, for large writes.
     direct: Option<File>,
-}
-
-/// Opens a file for direct writes, where the file system supports them.
-#[cfg(target_os = "linux")]
-fn open_direct(path: &Path) -> Option<File> {
-    let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
-    File::options().write(true).custom_flags(flags).open(path).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open_direct(_path: &Path) -> Option<File> {
-    None
 }
 
 impl OpenFile {
@@ -186,6 +213,31 @@ mod tests {
             assert_eq!(filled, read.len());
             assert!(read == expected[at..at + read.len()], "step {step}");
         }
+    }
+
+    #[test]
+    fn a_directory_put_in_its_place_is_not_touched() {
+        let outer = tempfile::tempdir().expect("a directory");
+        let (path, away) = (outer.path().join("data"), outer.path().join("away"));
+        let make = || std::fs::create_dir(&path).expect("made");
+        make();
+        let files = Files::open(&path).expect("opened");
+        files.create("a").expect("made");
+        std::fs::rename(&path, &away).expect("moved");
+        make();
+        std::fs::write(path.join("a"), "of another").expect("written");
+        files.create("b").expect("made");
+        files.rename("b", "c").expect("renamed");
+        files.make_room_for("below/and/d").expect("made");
+        files.create("below/and/d").expect("made");
+        assert_eq!(files.open("a").expect("opened").size().expect("a size"), 0);
+        files.remove("a").expect("removed");
+        assert_eq!(files.list().expect("listed"), ["c"], "a folder is no file");
+        let mut names =
+            std::fs::read_dir(&path).expect("read").map(|entry| entry.expect("an entry"));
+        assert_eq!(names.next().map(|entry| entry.file_name()), Some("a".into()));
+        assert!(names.next().is_none());
+        assert!(away.join("below/and/d").exists());
     }
 
     #[test]

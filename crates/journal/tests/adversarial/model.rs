@@ -181,6 +181,7 @@ impl Workload {
         assert!(newest >= safe, "the log ends with {newest:?}, {safe:?} was safe");
         let report = recovered.report().clone();
         assert!(report.damage.is_empty() && report.unresolved == 0, "{report:?}");
+        assert_eq!(report.foreign, [], "one process at a time, whatever failed");
         let mut shown = Shown::new(body);
         recovered.visit(&mut shown).unwrap();
         let (_, state) = self.after.range(..=newest).next_back().unwrap();

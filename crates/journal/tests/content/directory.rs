@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use tacho_journal::{
-    CommitSeq, CommitThread, Inspection, Journal, Level, MessageId, OpenError, Opened, Options,
-    Problem, QueueId, Record, Recovered, Urgency, Writer,
+    CommitSeq, CommitThread, Condition, Inspection, Journal, Level, MessageId, OpenError, Opened,
+    Options, Problem, QueueId, Record, Recovered, Urgency, Writer,
 };
 
 use super::model::Seen;
@@ -153,6 +153,68 @@ fn a_damaged_file_is_quarantined_once() {
     let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
     assert_eq!(mode(&kept), 0o600);
     assert_eq!(mode(&directory.path().join("quarantine")), 0o700);
+}
+
+#[test]
+fn a_removed_lock_file_lets_no_second_process_in() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let lock = directory.path().join("lock");
+    let mut running = Running::open(directory.path());
+    fs::remove_file(&lock).expect("removed");
+    assert!(matches!(Journal::open(directory.path(), options()), Err(OpenError::Locked { .. })));
+    assert!(matches!(Inspection::open(directory.path()), Err(OpenError::Locked { .. })));
+    let end = Instant::now() + PATIENCE;
+    let mut seq = 0;
+    while !lock.exists() {
+        assert!(Instant::now() < end, "the lock file is not made again");
+        seq += 1;
+        let (_, commit) = running.publish(QUEUE, seq, b"body");
+        running.wait(commit);
+    }
+    assert_eq!(running.journal.condition(), Condition::Fine);
+    assert!(running.thread.stop());
+    drop((running.journal, running.writer, running.recovered));
+    let inspection = Inspection::open(directory.path()).expect("the directory is free");
+    assert_eq!((inspection.check(), inspection.summary().entries), (vec![], seq));
+}
+
+#[test]
+fn nothing_is_committed_while_another_directory_is_in_the_place_of_the_locked_one() {
+    let outer = tempfile::tempdir().expect("a directory");
+    let (path, away) = (outer.path().join("data"), outer.path().join("away"));
+    let options = Options { retry: Duration::from_millis(10), ..options() };
+    let mut running = Running::open_with(&path, options.clone());
+    let (_, commit) = running.publish(QUEUE, 1, b"before");
+    running.wait(commit);
+    fs::rename(&path, &away).expect("moved");
+    let end = Instant::now() + PATIENCE;
+    while running.journal.condition() != Condition::Displaced {
+        assert!(Instant::now() < end, "it is not noticed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Another process begins anew there.
+    let mut second = Running::open_with(&path, options.clone());
+    let (_, commit) = second.publish(QUEUE, 1, b"of the second");
+    second.wait(commit);
+    let before = running.journal.committed();
+    let (_, waiting) = running.publish(QUEUE, 2, b"while it was away");
+    let (_, commit) = second.publish(QUEUE, 2, b"of the second");
+    second.wait(commit);
+    assert_eq!(running.journal.committed(), before);
+    assert!(second.thread.stop());
+    drop((second.journal, second.writer, second.recovered));
+    let inspection = Inspection::open(&path).expect("free");
+    assert_eq!((inspection.check(), inspection.summary().entries), (vec![], 2));
+    drop(inspection);
+    // What waited is committed once the directory is back.
+    fs::remove_dir_all(&path).expect("removed");
+    fs::rename(&away, &path).expect("moved back");
+    running.wait(waiting);
+    assert_eq!(running.journal.condition(), Condition::Fine);
+    assert!(running.thread.stop());
+    drop((running.journal, running.writer, running.recovered));
+    let inspection = Inspection::open(&path).expect("free");
+    assert_eq!((inspection.check(), inspection.summary().entries), (vec![], 2));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod damage;
 mod directory;
 mod format;
 mod model;
+mod owners;
 mod random;
 mod space;
 

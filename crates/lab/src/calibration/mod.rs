@@ -7,6 +7,7 @@ mod text;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use tacho_record::Given;
 
 use crate::files::Files;
 
@@ -29,6 +30,9 @@ pub struct Calibration {
     pub schema_version: u32,
     /// When it was measured, RFC 3339 in UTC.
     pub measured_at: String,
+    /// What the user calls it and says about it.
+    #[serde(skip_serializing_if = "Given::is_empty")]
+    pub given: Given,
     /// The machine and the program that it holds for.
     pub machine: Machine,
     /// Was it a short one?
@@ -256,7 +260,9 @@ mod tests {
 
     #[test]
     fn the_table_says_what_it_means() {
-        let text = calibration_text(&calibration());
+        let given = Given { name: "Kernel 6.12".to_owned(), note: "idle".to_owned() };
+        let text = calibration_text(&Calibration { given, ..calibration() });
+        assert!(text.starts_with("Kernel 6.12: idle\n"), "{text}");
         for words in [
             "QoS 1, 1024 B",
             "About 160,000 messages per second at QoS 1",

@@ -15,7 +15,12 @@ const LATE_P99_US: u64 = 1000;
 /// The table and the sentences.
 pub fn calibration_text(calibration: &Calibration) -> String {
     let mut out = String::new();
-    let machine = &calibration.machine;
+    let (machine, given) = (&calibration.machine, &calibration.given);
+    let said: Vec<&str> =
+        [&*given.name, &*given.note].into_iter().filter(|text| !text.is_empty()).collect();
+    if !said.is_empty() {
+        let _ = writeln!(out, "{}", said.join(": "));
+    }
     let _ = writeln!(
         out,
         "generator threads: {}; CPU: {}; measured {}{}",

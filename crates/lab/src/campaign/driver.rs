@@ -323,19 +323,17 @@ pub fn first_feasible<'s>(
     scenarios: impl IntoIterator<Item = &'s Result<Scenario, Obstacle>>,
     points: &'static str,
 ) -> Result<&'s Scenario, CampaignError> {
-    let mut shortage = None;
+    let mut obstacles = Vec::new();
     for scenario in scenarios {
         match scenario {
             Ok(scenario) => return Ok(scenario),
-            Err(lacks) => _ = shortage.get_or_insert(lacks),
+            Err(obstacle) => obstacles.push(obstacle),
         }
     }
-    let shortage = match shortage {
-        Some(Obstacle::Lacks { shortage, .. }) => shortage.to_string(),
-        Some(Obstacle::Message(message)) => message.clone(),
-        Some(Obstacle::BrokerGone) | None => String::new(),
-    };
-    Err(CampaignError::Infeasible { points, shortage })
+    let greatest = Obstacle::greatest(obstacles.iter().copied());
+    let obstacle = greatest.or_else(|| obstacles.first().copied().cloned());
+    let obstacle = Box::new(obstacle.unwrap_or(Obstacle::BrokerGone));
+    Err(CampaignError::Infeasible { points, obstacle })
 }
 
 /// A label as a part of a file name.

@@ -1,6 +1,6 @@
 //! Why a campaign cannot begin or go on.
 
-use tacho_record::OutputError;
+use tacho_record::{Obstacle, OutputError};
 use tacho_scenario::ScenarioError;
 
 /// A campaign that cannot begin or go on.
@@ -20,12 +20,12 @@ pub enum CampaignError {
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// This machine can run nothing of the campaign.
-    #[error("this machine can run none of the {points}; the first {shortage}")]
+    #[error("this machine can run none of the {points}")]
     Infeasible {
         /// What the campaign consists of.
         points: &'static str,
-        /// What the machine lacks for the first of them.
-        shortage: String,
+        /// What the machine lacks for all of them.
+        obstacle: Box<Obstacle>,
     },
     /// A file cannot be written.
     #[error(transparent)]

@@ -5,7 +5,7 @@ use super::subject::Subject;
 use tacho_record::{
     Capacity, Cause, Environment, Estimator, FigureRow, Finding, Observation, Obstacle, PhaseKind,
     Recommendation, RunData, RunKind, RunRecord, SCHEMA_VERSION, SUSTAINED_PERCENT, Series,
-    SeriesRow, Severity, Skipped, Step, StepCurves, Timestamp, Verdict, WhoseCpu,
+    SeriesRow, Severity, Skipped, Step, StepCurves, StepSecond, Timestamp, Verdict, WhoseCpu,
 };
 use tacho_scenario::threshold::Thresholds;
 
@@ -125,7 +125,12 @@ impl Campaign {
             step.verdict = child.verdict;
             self.seconds.push(seconds(&step, &outcome.data.rows));
             self.rungs.push(place.rung);
-            self.curves.push(outcome.data.curves.get(index).cloned().unwrap_or_default());
+            let curves = outcome.data.curves.get(index).cloned().unwrap_or_default();
+            let seconds = match child.steps.len() {
+                1 => StepSecond::of(&outcome.data.rows),
+                _ => Vec::new(),
+            };
+            self.curves.push(StepCurves { seconds, ..curves });
             let position = self.record.steps.len();
             if let Some(series) =
                 self.record.series.iter_mut().find(|series| series.name == place.series)

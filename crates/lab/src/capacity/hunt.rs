@@ -40,8 +40,10 @@ pub struct CapacityRequest<'a> {
     pub scenario: &'a TrialScenario<'a>,
 }
 
-/// Makes the scenario of a trial: the value of the variable, and the length of the measured phase.
-pub type TrialScenario<'a> = dyn Fn(f64, TimeSpan) -> Result<Scenario, ScenarioError> + 'a;
+/// Makes the scenario of a trial, from the value of the variable and the length of the measured
+/// phase; else what this machine lacks for it.
+pub type TrialScenario<'a> =
+    dyn Fn(f64, TimeSpan) -> Result<Result<Scenario, Obstacle>, ScenarioError> + 'a;
 
 /// Searches the highest load that meets the objectives.
 ///
@@ -158,13 +160,7 @@ impl Hunt<'_, '_> {
     /// The scenario of a trial; else what this machine lacks for it.
     fn scenario(&self, trial: Try) -> Result<Result<Scenario, Obstacle>, CampaignError> {
         let hold = TimeSpan(Duration::from_secs_f64(trial.hold_s));
-        match (self.request.scenario)(trial.value, hold) {
-            Ok(scenario) => Ok(Ok(scenario)),
-            Err(error) => match error.shortage() {
-                Some(shortage) => Ok(Err(shortage.clone().into())),
-                None => Err(error.into()),
-            },
-        }
+        Ok((self.request.scenario)(trial.value, hold)?)
     }
 
     /// Waits between two trials.

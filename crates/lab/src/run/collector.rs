@@ -15,6 +15,7 @@ use super::facts::RunFacts;
 use super::headlines::{CalmSecond, Sources, headlines};
 use super::hosts::Hosts;
 use super::numbers::round;
+use super::oversized::Oversized;
 use super::row::series_row;
 use super::target::RunTarget;
 use super::window::step;
@@ -66,6 +67,7 @@ pub(super) struct Collector {
     first_interruption: String,
     first_failures: Vec<String>,
     exhausted: bool,
+    oversized: Oversized,
     summary: Option<Box<Summary>>,
 }
 
@@ -137,6 +139,7 @@ impl Collector {
             first_interruption: String::new(),
             first_failures: Vec::new(),
             exhausted: false,
+            oversized: Oversized::default(),
             summary: None,
         }
     }
@@ -268,6 +271,7 @@ impl Collector {
     fn failed(&mut self, client: ClientIndex, why: &Failure) {
         self.failures += 1;
         self.sessions_lost += u64::from(*why == Failure::SessionLost);
+        self.oversized.note(|| self.facts.names.client(client), why);
         let sentence = format!("{}: {why}", self.facts.names.client(client));
         if let Failure::Connect(error) = why {
             self.exhausted |= error.cause.is_exhaustion();
@@ -287,6 +291,7 @@ impl Collector {
             latency: curve(&totals.e2e),
             service: curve(&totals.service),
             send_delay: curve(&totals.send_delay),
+            seconds: Vec::new(),
         });
         self.starts_s.push(totals.start_ns.saturating_sub(self.started_ns) as f64 / 1e9);
         self.acted.clone_from(&totals.actions);
@@ -343,6 +348,7 @@ impl Collector {
         let starts = self.starts_s.iter().zip(&steps);
         let windows: Vec<_> = starts.map(|(start_s, step)| (*start_s, step.window_s)).collect();
         findings.extend(self.hosts.findings(&windows));
+        findings.extend(std::mem::take(&mut self.oversized).findings());
         let record = RunRecord {
             schema_version: SCHEMA_VERSION,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -17,6 +17,8 @@ mod hosts;
 mod kills;
 mod names;
 mod numbers;
+mod outgoing;
+mod oversized;
 mod parts;
 mod planned_actions;
 mod row;

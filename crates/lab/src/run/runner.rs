@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tacho_load::{End, Engine, Event, PhaseKind, PlanError, StartError};
-use tacho_monitor::{MonitorSpec, Watch, WatchError};
+use tacho_monitor::{HostRow, MonitorSpec, Watch, WatchError};
 
 use super::action_progress::ActionProgress;
 use super::bridge_log::{self, BridgeLog};
@@ -19,13 +19,17 @@ use super::facts::RunFacts;
 use super::figures::FigureFiles;
 use super::hosts::{Hosts, specs};
 use super::names::Names;
+use super::numbers::round;
+use super::outgoing::Outgoing;
 use super::parts;
 use super::planned_actions::PlannedActions;
 use super::target::RunTarget;
 use crate::environment;
 use crate::plan::{PlanOptions, plan};
+use crate::points::{IntervalLatencies, RunPoints};
 use crate::probe::{Probe, Samples};
 use tacho_monitor::now_ns;
+use tacho_output::Outputs;
 use tacho_record::Timestamp;
 use tacho_record::output::{BrokerWriter, ResourceWriter, SeriesWriter};
 use tacho_record::{
@@ -33,6 +37,7 @@ use tacho_record::{
     Placement, ResourceRow, RunData,
 };
 use tacho_record::{RunDirectory, SeriesRow};
+use tacho_rig::{give_way, move_to};
 use tacho_scenario::Scenario;
 
 /// How long the loop waits for an event before it looks at the stop flag.
@@ -45,8 +50,6 @@ pub struct RunConfig {
     pub scenario: Scenario,
     /// Name of the run.
     pub name: String,
-    /// When it began.
-    pub started: Timestamp,
     /// What to load, at least one broker.
     pub targets: Vec<RunTarget>,
     /// Where things run.
@@ -57,6 +60,8 @@ pub struct RunConfig {
     pub commands: Arc<Commands>,
     /// Hosts to watch; this machine is watched anyway where a broker runs on it.
     pub monitors: Vec<MonitorSpec>,
+    /// Where figures go while they arise.
+    pub outputs: Arc<Outputs>,
 }
 
 /// News of a running run.
@@ -86,6 +91,13 @@ pub enum Progress {
     Host(Box<ResourceRow>),
     /// A client failed.
     Failed(String),
+    /// An output has its first error. It goes on trying.
+    Trouble {
+        /// The output.
+        output: String,
+        /// The error.
+        why: String,
+    },
     /// A timed action began.
     Acted {
         /// What it does.
@@ -140,6 +152,9 @@ pub enum RunError {
 /// Runs a scenario to its end or until `stop` becomes true, reports on the way, and leaves the
 /// files of its samples in `directory`; the caller writes the record.
 ///
+/// Where the placement has background cores, the calling thread moves there with the lowest
+/// priority and stays, so it needs a thread of its own.
+///
 /// # Errors
 /// When the scenario cannot run, threads cannot be started or files cannot be written. A broker
 /// that cannot be reached is no error but an [`Ending`].
@@ -156,9 +171,12 @@ pub fn run(
             threads: config.placement.generator_threads,
             cpus: config.placement.generator_cores.clone(),
             own_cores: config.placement.spin_budget_percent.is_some(),
-            run_id: (config.started.subsecond_ns() / 1000) ^ std::process::id(),
+            run_id: (Timestamp::now().subsecond_ns() / 1000) ^ std::process::id(),
         },
     )?;
+    // The threads that load starts to generate bind themselves to their own cores.
+    let background = &config.placement.background_cores;
+    move_to(background);
     let watched = specs(&config.monitors, &config.targets);
     let watch = Watch::start(&watched)?;
     let scenario_toml = config.scenario.to_toml();
@@ -171,18 +189,27 @@ pub fn run(
         StartError::Plan(error) => RunError::Plan(error),
         StartError::System(error) => RunError::System(error),
     })?;
+    if !background.is_empty() {
+        give_way();
+    }
     let end = running.follow(&engine, stop, &mut files)?;
     files.flush_load()?;
-    let Running { mut watch, mut collector, figures, broker_rows, started_ns, .. } = running;
+    let Running {
+        mut watch,
+        mut collector,
+        figures,
+        broker_rows,
+        started_ns,
+        mut outgoing,
+        ended_by,
+        ..
+    } = running;
     figures.end()?;
     if end == End::Completed {
         let left_ns = collector.hosts_due_ns().saturating_sub(now_ns());
         std::thread::sleep(Duration::from_nanos(left_ns));
     }
-    for row in watch.rows() {
-        files.write_resource(collector.hosts.take(row))?;
-    }
-    files.flush_resources()?;
+    files.write_last(watch.rows(), &mut collector.hosts, &outgoing)?;
     let reports = watch.stop();
     collector.describe_hosts(&config.targets, &watched, &reports);
     collector.hosts.end(reports);
@@ -191,9 +218,10 @@ pub fn run(
         collector.restarted(&target.record.name, &restarts);
     }
     collector.commanded(config.commands.all());
-    let (ending, aborted) = ending(end);
+    let (ending, aborted) = ending(end, ended_by);
     let elapsed_s = now_ns().saturating_sub(started_ns) as f64 / 1e9;
-    let (record, rows, curves, hosts) = collector.finish(elapsed_s, aborted);
+    let (mut record, rows, curves, hosts) = collector.finish(elapsed_s, aborted);
+    record.findings.extend(outgoing.end(&record));
     let environment = Some(environment);
     let data = RunData { record, rows, curves, hosts, brokers: broker_rows, environment };
     Ok(Outcome { data, ending })
@@ -239,6 +267,21 @@ impl<'d> SampleFiles<'d> {
         out.flush().map_err(|source| self.directory.error("brokers.csv", source))
     }
 
+    /// What the hosts told last: the rows are complete.
+    fn write_last(
+        &mut self,
+        rows: Vec<HostRow>,
+        hosts: &mut Hosts,
+        outgoing: &Outgoing,
+    ) -> Result<(), OutputError> {
+        for row in rows {
+            let row = hosts.take(row);
+            self.write_resource(row)?;
+            outgoing.host(row);
+        }
+        self.flush_resources()
+    }
+
     fn flush_resources(&mut self) -> Result<(), OutputError> {
         let flushed = self.resources.flush();
         flushed.map_err(|source| self.directory.error("resources.csv", source))
@@ -263,6 +306,9 @@ struct Running<'c, P> {
     broker_rows: Vec<BrokerRow>,
     so_far: ActionProgress,
     figures: FigureFiles<'c>,
+    outgoing: Outgoing,
+    /// The output whose failure ends the run, and its error.
+    ended_by: Option<(String, String)>,
     on_progress: P,
 }
 
@@ -275,17 +321,18 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
         watched: &[MonitorSpec],
         on_progress: P,
     ) -> Result<Self, OutputError> {
+        let (started, started_ns) = (Timestamp::now(), now_ns());
         let facts = RunFacts::of(
             &config.scenario,
             plan,
             config.name.clone(),
-            config.started.rfc3339(),
+            started.rfc3339(),
             config.targets.iter().map(|target| target.record.clone()).collect(),
             config.placement.clone(),
         );
         let first = config.targets.first();
         let url = first.map_or("", |target| target.record.broker.as_str());
-        let figures = FigureFiles::begin(directory, config.started, url, facts.acknowledged)?;
+        let figures = FigureFiles::begin(directory, started, url, facts.acknowledged)?;
         let mut probe = Probe::new(
             first.and_then(|target| target.record.pid),
             first.map(|target| target.cores.clone()).unwrap_or_default(),
@@ -295,9 +342,10 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
             probe = probe.with_generator();
         }
         let (clients, names, actions) = (facts.clients, facts.names.clone(), facts.actions.clone());
-        let started_ns = now_ns();
         let mut collector = Collector::new(facts, started_ns, probe.sample(), config.limits);
         collector.hosts = Hosts::new(started_ns, watched, &config.targets);
+        let (name, scenario) = (&config.name, &config.scenario.name);
+        let points = RunPoints::new(name, directory.path(), scenario, started);
         let courses = config.targets.iter();
         let courses =
             courses.map(|target| (target.record.name.clone(), Arc::clone(&target.course)));
@@ -317,6 +365,8 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
             so_far: ActionProgress::new(&actions, started_ns, courses.collect(), commands),
             actions,
             figures,
+            outgoing: Outgoing::new(points, Arc::clone(&config.outputs)),
+            ended_by: None,
             on_progress,
         })
     }
@@ -334,9 +384,18 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
                 stopping = true;
                 engine.abort();
             }
+            for (output, why) in self.outgoing.troubles() {
+                (self.on_progress)(Progress::Trouble { output, why });
+            }
+            self.ended_by = self.ended_by.take().or_else(|| self.outgoing.failure());
+            if self.ended_by.is_some() && !stopping {
+                stopping = true;
+                engine.abort();
+            }
             for row in self.watch.rows() {
                 let row = self.collector.hosts.take(row);
                 files.write_resource(row)?;
+                self.outgoing.host(row);
                 (self.on_progress)(Progress::Host(Box::new(row.clone())));
             }
             let asked_ns = now_ns();
@@ -369,10 +428,15 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
         };
         let parts = self.report(&event, files)?;
         self.so_far.take(&event);
+        let latencies = match &event {
+            Event::Interval(interval) => self.outgoing.latencies(interval),
+            _ => IntervalLatencies::default(),
+        };
         let has_news =
             matches!(event, Event::Interval(_) | Event::ActionStarted { .. } | Event::Finished(_));
         if let Some(row) = self.collector.handle(event, samples) {
             files.write_second(&row)?;
+            self.outgoing.second(&row, latencies, &parts);
             let (row, clients) = (Box::new(row), self.clients);
             (self.on_progress)(Progress::Second { row, clients, parts });
         }
@@ -391,12 +455,16 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
         files: &mut SampleFiles<'_>,
     ) -> Result<Vec<PartRow>, OutputError> {
         match event {
-            Event::Phase { kind, index, .. } => (self.on_progress)(Progress::Phase {
-                kind: *kind,
-                planned: self.phases.get(*index).and_then(planned),
-                number: index + 1,
-                of: self.phases.len(),
-            }),
+            Event::Phase { kind, index, at_ns } => {
+                let start_s = at_ns.saturating_sub(self.started_ns) as f64 / 1e9;
+                self.outgoing.phase(round(start_s, 3), *kind);
+                (self.on_progress)(Progress::Phase {
+                    kind: *kind,
+                    planned: self.phases.get(*index).and_then(planned),
+                    number: index + 1,
+                    of: self.phases.len(),
+                });
+            }
             Event::Interval(interval) => {
                 let start_s = interval.start_ns.saturating_sub(self.started_ns) as f64 / 1e9;
                 self.figures.interval(start_s, interval)?;
@@ -435,12 +503,16 @@ fn restarts(targets: &[RunTarget]) -> Vec<Vec<Again>> {
     all
 }
 
-/// What the engine's end means: the ending, and the cause of the verdict `aborted`.
-fn ending(end: End) -> (Ending, Option<Cause>) {
+/// What the engine's end means: the ending, and the cause of the verdict `aborted`. `by` is the
+/// output whose failure ended it.
+fn ending(end: End, by: Option<(String, String)>) -> (Ending, Option<Cause>) {
     let sentence = end.to_string();
     match end {
         End::Completed => (Ending::Completed, None),
-        End::Aborted => (Ending::Aborted, Some(Cause::RunStopped)),
+        End::Aborted => {
+            let failed = |(output, why)| Cause::OutputFailed { output, why };
+            (Ending::Aborted, Some(by.map_or(Cause::RunStopped, failed)))
+        }
         End::Unreachable(why) => (Ending::TargetFailed(sentence), Some(Cause::Unreachable { why })),
         End::AllLost(why) => (Ending::TargetFailed(sentence), Some(Cause::AllLost { why })),
         End::ProbeFailed { missing, expected, waited_ms, first_topic } => {

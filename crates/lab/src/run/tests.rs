@@ -51,6 +51,7 @@ fn facts() -> RunFacts {
             timing: tacho_record::Timing::Auto,
             spin_budget_percent: Some(95),
             no_own_core: None,
+            background_cores: vec![],
         },
         vars: BTreeMap::new(),
         seed: 1,

@@ -1,6 +1,6 @@
 //! Why a client failed.
 
-use std::io;
+use std::{fmt, io};
 
 use rustix::io::Errno;
 use tacho_codec::ReasonCode;
@@ -48,6 +48,24 @@ pub enum Failure {
     /// The broker violated the protocol.
     #[error("the broker broke the protocol: {0}")]
     Protocol(String),
+    /// The broker sent a packet that is larger than the client accepts.
+    #[error("the broker sent {packet}, and the client accepts {limit_bytes} bytes")]
+    PacketTooLarge {
+        /// The packet.
+        packet: OversizedPacket,
+        /// The limit.
+        limit_bytes: u32,
+    },
+    /// The client's incomplete packet did not fit into the budget of all clients.
+    #[error(
+        "the broker sent a part of {packet}, and incomplete packets exceed the budget of {budget_bytes} bytes"
+    )]
+    ReceiveBudget {
+        /// The packet.
+        packet: OversizedPacket,
+        /// The budget of the client's thread.
+        budget_bytes: u64,
+    },
     /// No PINGRESP in time.
     #[error("no answer to PINGREQ")]
     PingTimeout,
@@ -57,6 +75,21 @@ pub enum Failure {
     /// The broker refused a PUBLISH (reported once per client and reason).
     #[error("the broker refused a message: {0}")]
     PublishRefused(ReasonCode),
+}
+
+/// A packet that was not received, by its fixed header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OversizedPacket {
+    /// Its type in the specification, such as `PUBLISH`.
+    pub name: &'static str,
+    /// Its size as announced; 0 when the header was incomplete.
+    pub bytes: u32,
+}
+
+impl fmt::Display for OversizedPacket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} bytes", self.name, self.bytes)
+    }
 }
 
 impl Failure {

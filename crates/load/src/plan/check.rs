@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use tacho_codec::QoS;
 
 use super::expect::broker_of;
-use super::{Action, Group, Pace, Phase, Plan, Receiver, SharedGroup};
+use super::{Action, Client, Group, Pace, Phase, Plan, Receiver, SharedGroup};
 use crate::payload::Payload;
 
 /// Why a plan cannot run.
@@ -75,6 +75,18 @@ pub enum PlanError {
         /// How long they stay away, in seconds.
         away_s: u64,
     },
+    /// Clients are to receive messages that are larger than what they accept.
+    #[error(
+        "group {group}: a maximum packet size of {limit} bytes is too small, the messages it is to receive need {needed}"
+    )]
+    PacketSize {
+        /// Group name.
+        group: String,
+        /// The limit.
+        limit: u32,
+        /// Size of the largest packet.
+        needed: u32,
+    },
     /// A rate or a factor of zero.
     #[error("{what} must not be zero")]
     Zero {
@@ -137,6 +149,16 @@ pub enum PlanError {
         /// The reason.
         why: &'static str,
     },
+    /// A text of CONNECT that MQTT does not allow.
+    #[error("group {group}: a {what} cannot be sent: {why}")]
+    Text {
+        /// Group name.
+        group: String,
+        /// `client id` or `user name`.
+        what: &'static str,
+        /// The reason.
+        why: &'static str,
+    },
     /// A topic name or filter that MQTT does not allow.
     #[error("{what} {name:?}: {why}")]
     Topic {
@@ -175,7 +197,8 @@ impl Plan {
         }
         self.check_phases()?;
         self.check_actions()?;
-        self.check_routes()
+        self.check_routes()?;
+        self.check_packet_sizes()
     }
 
     fn check_groups(&self) -> Result<(), PlanError> {
@@ -207,25 +230,7 @@ impl Plan {
                 if !client.id.is_empty() && !ids.insert(client.id.as_str()) {
                     return Err(PlanError::SameClientId { id: client.id.clone() });
                 }
-                for stream in &client.streams {
-                    if stream.block >= group.publish.len() {
-                        return Err(PlanError::NoSuchBlock {
-                            client: client.id.clone(),
-                            group: group.name.clone(),
-                            block: stream.block,
-                            blocks: group.publish.len(),
-                        });
-                    }
-                    let payload = &group.publish[stream.block].payload;
-                    let bytes = payload.bytes_max(&client.id, &stream.topic);
-                    if bytes > Self::PAYLOAD_BYTES_MAX as usize {
-                        let (group, bytes) = (group.name.clone(), bytes as u64);
-                        return Err(PlanError::PayloadTooLarge { group, bytes });
-                    }
-                }
-                if let Some(topic) = client.will_topic.as_ref().filter(|_| group.will.is_some()) {
-                    check_topic("will topic", topic)?;
-                }
+                check_client(group, client)?;
             }
         }
         Ok(())
@@ -320,6 +325,49 @@ impl Plan {
                 why: why.to_string(),
             })?;
         }
+        Ok(())
+    }
+}
+
+fn check_client(group: &Group, client: &Client) -> Result<(), PlanError> {
+    let username = client.username.as_deref().unwrap_or_default();
+    for (what, text) in [("client id", client.id.as_str()), ("user name", username)] {
+        check_text(text).map_err(|why| PlanError::Text { group: group.name.clone(), what, why })?;
+    }
+    for stream in &client.streams {
+        if stream.block >= group.publish.len() {
+            return Err(PlanError::NoSuchBlock {
+                client: client.id.clone(),
+                group: group.name.clone(),
+                block: stream.block,
+                blocks: group.publish.len(),
+            });
+        }
+        let payload = &group.publish[stream.block].payload;
+        let bytes = payload.bytes_max(&client.id, &stream.topic);
+        if bytes > Plan::PAYLOAD_BYTES_MAX as usize {
+            let (group, bytes) = (group.name.clone(), bytes as u64);
+            return Err(PlanError::PayloadTooLarge { group, bytes });
+        }
+    }
+    match client.will_topic.as_ref().filter(|_| group.will.is_some()) {
+        Some(topic) => check_topic("will topic", topic),
+        None => Ok(()),
+    }
+}
+
+/// Checks that a text may be sent in a packet (MQTT 5.0 section 1.5.4).
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_text(text: &str) -> Result<(), &'static str> {
+    if text.len() > usize::from(u16::MAX) {
+        Err("it has more than 65,535 bytes")
+    } else if text.contains('\0') {
+        Err("it contains the null character (U+0000)")
+    } else if !tacho_codec::is_valid_text(text) {
+        Err("it contains a control character or a non-character")
+    } else {
         Ok(())
     }
 }

@@ -187,14 +187,15 @@ pub struct RateFrom {
 }
 
 impl Trace {
-    /// Mean rate of one stream over the length of the trace.
+    /// Mean rate of one stream over the length of the trace, or over a second where that is longer:
+    /// a burst of messages has no rate of its own.
     pub fn per_second(&self) -> f64 {
         let all = match (&self.arrivals, self.repeat_ns) {
             (Arrivals::Offsets(offsets), Some(length_ns)) => {
                 offsets.len() as f64 * 1e9 / length_ns as f64
             }
             (Arrivals::Offsets(offsets), None) => {
-                let last_ns = offsets.last().copied().unwrap_or(0).max(1);
+                let last_ns = offsets.last().copied().unwrap_or(0).max(1_000_000_000);
                 offsets.len() as f64 * 1e9 / last_ns as f64
             }
             (Arrivals::Rates(_), Some(length_ns)) => {

@@ -219,7 +219,7 @@ fn invalid_plans_are_refused_with_a_message() {
     fn pace(plan: &mut Plan) -> &mut Pace {
         &mut plan.groups[0].publish[0].pace
     }
-    let cases: [Case; 20] = [
+    let cases: [Case; 22] = [
         (&|plan| plan.threads = 0, "at least one generator thread"),
         (&|plan| plan.targets.clear(), "no target address"),
         (&|plan| plan.groups.clear(), "at least one client"),
@@ -274,6 +274,11 @@ fn invalid_plans_are_refused_with_a_message() {
                 plan.groups[0].clients[0].will_topic = Some("a/#".into());
             },
             "will topic \"a/#\"",
+        ),
+        (&|plan| plan.groups[0].clients[0].id = "a\0".into(), "a client id cannot be sent"),
+        (
+            &|plan| plan.groups[0].clients[0].username = Some("x".repeat(65_536)),
+            "a user name cannot be sent: it has more than 65,535 bytes",
         ),
         (&|plan| plan.groups[0].publish.clear(), "names publish block 0"),
         (&|plan| plan.groups[0].connects_per_s = Some(0.0), "connect rate"),

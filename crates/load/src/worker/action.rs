@@ -305,8 +305,15 @@ impl Worker {
     pub(super) fn replaced_input(&mut self, conn: ConnId, data: &[u8]) -> usize {
         let Some(local) = self.client_of_replaced(conn) else { return data.len() };
         let version = self.clients[local].version;
+        let size_max = self.context.packet_bytes_accepted[self.clients[local].group];
         let mut used = 0;
-        while let Ok(Some(frame)) = split_frame(&data[used..], u32::MAX) {
+        loop {
+            let frame = match split_frame(&data[used..], size_max) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                // Nothing that follows can be read.
+                Err(_) => return data.len(),
+            };
             used += frame.total_len;
             if let Ok(Packet::Disconnect(disconnect)) =
                 Packet::decode(&frame, version, Direction::ToClient)
@@ -316,7 +323,8 @@ impl Worker {
                 self.actions.totals[effect.action as usize].taken_over += 1;
             }
         }
-        used
+        // Beyond the budget the rest is discarded.
+        if self.intake.keep(conn, data.len() - used) { used } else { data.len() }
     }
 
     /// A replaced connection has ended.

@@ -186,6 +186,7 @@ impl Worker {
         let client = &group.clients[state.rank];
         let properties = ConnectProperties {
             session_expiry_s: Some(group.session_expiry_s).filter(|expiry_s| *expiry_s > 0),
+            packet_size_max: group.packet_size_max,
             ..ConnectProperties::default()
         };
         let properties = if group.version.is_v5() { properties } else { Default::default() };

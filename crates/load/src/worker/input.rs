@@ -1,13 +1,15 @@
 //! Packets from the broker.
 
 use tacho_codec::{
-    Ack, AckKind, Direction, Frame, Packet, PacketType, Publish, ReasonCode, split_frame,
+    Ack, AckKind, Announced, DecodeError, Direction, Frame, Packet, PacketType, Publish,
+    ReasonCode, split_frame,
 };
 use tacho_net::{ConnId, Net, clock};
 use tacho_session::{Inbound, Transmit};
 
 use super::message::{Message, Published};
 use super::{Failure, Worker};
+use crate::events::OversizedPacket;
 use crate::mail::{Mail, ReportBody};
 use crate::verifier::{Received, Verdict};
 
@@ -17,16 +19,17 @@ const PACKETS_PER_CLOCK_READ: usize = 32;
 impl Worker {
     pub(super) fn handle_input(&mut self, net: &mut Net<Self>, conn: ConnId, data: &[u8]) -> usize {
         let Some(client) = self.client_of(conn) else { return self.replaced_input(conn, data) };
+        let size_max = self.context.packet_bytes_accepted[self.clients[client].group];
         let mut used = 0;
         let mut packets = 0;
         let mut now_ns = clock::now_ns();
         self.advance(net, now_ns);
         loop {
-            let frame = match split_frame(&data[used..], u32::MAX) {
+            let frame = match split_frame(&data[used..], size_max) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
                 Err(error) => {
-                    self.fail(net, client, Failure::Protocol(error.to_string()));
+                    self.fail(net, client, unreadable(&data[used..], size_max, error));
                     return data.len();
                 }
             };
@@ -40,6 +43,11 @@ impl Worker {
             if packets % PACKETS_PER_CLOCK_READ == 0 {
                 now_ns = clock::now_ns();
             }
+        }
+        if !self.intake.keep(conn, data.len() - used) {
+            let (packet, budget_bytes) = (announced(&data[used..]), self.intake.bytes_max());
+            self.fail(net, client, Failure::ReceiveBudget { packet, budget_bytes });
+            return data.len();
         }
         self.send_answers(net, client, conn, now_ns);
         self.write_pending(net, client, conn, now_ns);
@@ -253,5 +261,25 @@ impl Worker {
                 },
             }
         }
+    }
+}
+
+/// The failure of a client whose broker sent bytes that are no packet, or one that is too large.
+#[cold]
+fn unreadable(data: &[u8], limit_bytes: u32, error: DecodeError) -> Failure {
+    match error.reason {
+        ReasonCode::PACKET_TOO_LARGE => {
+            Failure::PacketTooLarge { packet: announced(data), limit_bytes }
+        }
+        _ => Failure::Protocol(error.to_string()),
+    }
+}
+
+/// The packet that `data` begins with; an incomplete header stands for the little that there is.
+fn announced(data: &[u8]) -> OversizedPacket {
+    let packet = Announced::read(data);
+    OversizedPacket {
+        name: packet.map_or("an incomplete header", |packet| packet.name()),
+        bytes: packet.map_or(0, |packet| packet.total_len),
     }
 }

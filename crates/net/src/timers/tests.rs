@@ -117,6 +117,54 @@ fn entries_are_reused() {
     assert!(wheel.entries.len() < 10);
 }
 
+/// Calls until all that is due has fired, each of which moves a bounded number.
+fn fire_in_pieces(wheel: &mut Wheel, now_ns: u64) -> (Vec<u64>, usize) {
+    let (mut fired, mut calls) = (Vec::new(), 0);
+    while wheel.next_ns() <= now_ns {
+        calls += 1;
+        let before = fired.len();
+        fired.extend(fire(wheel, now_ns));
+        assert!(fired.len() - before <= MOVES_MAX);
+    }
+    (fired, calls)
+}
+
+#[test]
+fn a_million_timers_of_one_moment_fire_in_pieces_and_none_is_lost() {
+    let mut wheel = Wheel::new(0);
+    let count = 20 * MOVES_MAX as u64;
+    // Level 2: they move down twice.
+    let deadline_ns = 30_000 * MS;
+    let ids: Vec<TimerId> = (0..count).map(|token| wheel.set(deadline_ns, token)).collect();
+    wheel.set(deadline_ns + 10 * MS, count);
+    let (mut fired, calls) = fire_in_pieces(&mut wheel, deadline_ns - MS);
+    assert!(fired.is_empty() && calls >= 20, "{calls}");
+    // One that is cancelled half-way, and one that is set then.
+    fired.extend(fire(&mut wheel, deadline_ns + MS));
+    assert!(wheel.cancel(ids[count as usize - 1]) && !wheel.cancel(ids[0]));
+    wheel.set(deadline_ns, count + 1);
+    fired.extend(fire_in_pieces(&mut wheel, deadline_ns + 2 * MS).0);
+    fired.sort_unstable();
+    let expected: Vec<u64> = (0..count - 1).chain([count + 1]).collect();
+    assert_eq!(fired, expected);
+    assert_eq!(fire_in_pieces(&mut wheel, deadline_ns + 20 * MS).0, [count]);
+    assert_eq!((wheel.next_ns(), wheel.opened), (u64::MAX, None));
+}
+
+#[test]
+fn a_slot_that_was_emptied_while_it_moved_down_is_used_again() {
+    let mut wheel = Wheel::new(0);
+    let (count, deadline_ns) = (MOVES_MAX as u64 + 1, 3_000 * MS);
+    let ids: Vec<TimerId> = (0..count).map(|token| wheel.set(deadline_ns, token)).collect();
+    let next_ns = wheel.next_ns();
+    wheel.advance(next_ns);
+    assert!(wheel.opened.is_some());
+    assert!(ids.into_iter().all(|id| wheel.cancel(id)));
+    wheel.set(deadline_ns + (1 << (TICK_SHIFT + 12)), 7);
+    assert!(fire(&mut wheel, deadline_ns).is_empty());
+    assert_eq!(fire(&mut wheel, 2 * deadline_ns + (1 << (TICK_SHIFT + 12))), [7]);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Set { delay_ns: u64 },
@@ -126,7 +174,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let delay_ns = prop_oneof![0..5 * MS, 0..200 * MS, 0..100_000 * MS, 0..u64::MAX / 4];
+    let delay_ns = prop_oneof![0..5 * MS, 0..200 * MS, 0..100_000 * MS, 0..u64::MAX / 1024];
     prop_oneof![
         4 => delay_ns.prop_map(|delay_ns| Step::Set { delay_ns }),
         1 => any::<usize>().prop_map(|which| Step::Cancel { which }),

@@ -66,6 +66,9 @@ statements! {
         "{count} failures of clients, the first: {first}", "客户端失败 {count} 次，第一次：{first}";
     Cause::Observed { observation } => [text = lang.observation(observation);] "{text}", "{text}";
     Cause::RunStopped => [] "the run was stopped before its end", "运行被提前停止";
+    Cause::OutputFailed { output, why } => []
+        "the output {output} failed, which ends the run (on-failure=end): {why}",
+        "输出 {output} 失败，按 on-failure=end 结束运行：{why}";
     Cause::CampaignStopped => [] "it was stopped before its end", "被提前停止";
     Cause::EndedBeforeMeasuring => []
         "the run ended before anything was measured", "运行在测得任何数据之前就结束了";

@@ -3,6 +3,11 @@
 use super::catalogue;
 
 catalogue! {
+    graphs_of_the_rows: "Graphs of the rows", "各行的图表";
+    graphs_as_published:
+        "Rate, mean, 99th percentile and maximum over the measured window of each row, as the BifroMQ report shows them.",
+        "每一行在测量窗口内的速率、平均值、第 99 百分位与最大值，与 BifroMQ 报告的图表相同。";
+    time_in_the_window_s: "time in the measured window (s)", "测量窗口内的时间（秒）";
     order_of_trials: "order of trials", "试验顺序";
     met_all_objectives: "met all objectives", "满足全部目标";
     missed_one: "missed one", "未满足某个目标";

@@ -31,9 +31,13 @@ statements! {
     Observation::MonitorGap { .. } => [] "gaps of monitors", "监控缺失";
     Observation::MonitorErrors { .. } => [] "errors of monitors", "监控错误";
     Observation::MonitorDropped { .. } => [] "rows of monitors dropped", "监控数据被丢弃";
+    Observation::OutputLost { .. } => [] "losses of outputs", "输出丢失数据";
     Observation::Disturbed { .. } => [] "disturbed machine", "机器受到干扰";
     Observation::Repeated { .. } => [] "measured again", "重新测量";
     Observation::LadderStopped { .. } => [] "end of a ladder", "阶梯结束";
+    Observation::PacketTooLarge { .. } => [] "packets larger than accepted", "数据包超过可接受大小";
+    Observation::ReceiveBudget { .. } => []
+        "incomplete packets beyond the budget", "未完整的数据包超出预算";
     Observation::CpuNotObserved => [] "CPU of the broker not observed", "未观测 Broker 的 CPU";
 }
 
@@ -66,8 +70,13 @@ impl Lang {
                 Some((missing, format!("{missing:.0} s")))
             }
             Observation::MonitorErrors { errors: count, .. }
-            | Observation::MonitorDropped { rows: count, .. } => {
+            | Observation::MonitorDropped { rows: count, .. }
+            | Observation::OutputLost { lost: count, .. } => {
                 Some((*count as f64, format::thousands(*count)))
+            }
+            Observation::PacketTooLarge { announced_bytes: bytes, .. }
+            | Observation::ReceiveBudget { announced_bytes: bytes, .. } => {
+                Some((*bytes as f64, format::bytes(*bytes)))
             }
             Observation::ListenOverflow { .. }
             | Observation::Repeated { .. }

@@ -94,6 +94,11 @@ statements! {
         "监控 {monitor} 出现 {errors} 次错误，最后一次：{last}";
     Observation::MonitorDropped { monitor, rows } => []
         "Monitor {monitor} sent {rows} rows too fast; they were dropped.", "监控 {monitor} 有 {rows} 行来得太快而被丢弃。";
+    Observation::OutputLost { output, lost, of, last } => [
+        lost = format::thousands(*lost); of = format::thousands(*of);
+    ]
+        "The output {output} did not get {lost} of {of} records, the last error: {last}. The run directory has all figures: 'tacho report --out' sends them again.",
+        "输出 {output} 未收到 {of} 条记录中的 {lost} 条，最后的错误：{last}。运行目录保存了全部数据：'tacho report --out' 可以重新发送。";
     Observation::Disturbed { disturbance, program } => [
         kinds = lang.disturbance_kinds(disturbance);
         handling = lang.handling(disturbance.handling);
@@ -107,6 +112,12 @@ statements! {
     Observation::LadderStopped { label, condition } => []
         "The ladder ended at {label}: its stop condition {condition} holds.",
         "阶梯按要求止于 {label}，此处满足 {condition}。";
+    Observation::PacketTooLarge { clients, client, packet, announced_bytes, limit_bytes } => []
+        "The broker sent packets that are larger than clients accept, and {clients} clients were closed: the first, {client}, got {packet} of {announced_bytes} bytes and accepts {limit_bytes}; if the broker is right, raise connect.maximum_packet_size.",
+        "Broker 发来的数据包超过客户端可接受的大小，{clients} 个客户端因此被关闭：第一个 {client} 收到 {announced_bytes} 字节的 {packet}，而上限为 {limit_bytes} 字节；若 Broker 的行为正确，请增大 connect.maximum_packet_size。";
+    Observation::ReceiveBudget { clients, client, packet, announced_bytes, budget_bytes } => []
+        "Incomplete packets from the broker exceeded the budget of {budget_bytes} bytes of a generator thread, and {clients} clients were closed: the first, {client}, had a part of {packet} of {announced_bytes} bytes; use fewer clients, smaller messages, or a machine with more memory.",
+        "Broker 发来的未完整数据包超出负载生成器线程 {budget_bytes} 字节的预算，{clients} 个客户端因此被关闭：第一个 {client} 只收到 {announced_bytes} 字节的 {packet} 的一部分；请减少客户端、减小消息，或使用内存更大的机器。";
     Observation::CpuNotObserved => []
         "The broker's CPU is not observed, so the objective cpu<=75% was skipped: name its process with --broker-pid, or watch its host with --monitor.",
         "未观测 Broker 的 CPU，因此略去目标 cpu<=75%：请用 --broker-pid 指定其进程，或用 --monitor 监控其主机。";

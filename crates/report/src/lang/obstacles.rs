@@ -1,24 +1,33 @@
 //! Why points of a campaign are not run, in words.
 
-use tacho_record::{CoreRates, Obstacle};
+use tacho_record::{CoreRates, Obstacle, Remedy};
 use tacho_scenario::Shortage;
+use tacho_scenario::format::{rate, thousands};
 
 use super::{Lang, statements};
 
 statements! {
     /// Why a point is not run.
     obstacle(lang, Obstacle);
-    Obstacle::Lacks { shortage, rates: None } => [text = lang.shortage(shortage);]
-        "{text}", "{text}";
-    Obstacle::Lacks { shortage, rates: Some(rates) } =>
-        [text = lang.shortage(shortage); rates = lang.core_rates(rates);]
-        "{text} (rates per core: {rates})", "{text}（每核速率：{rates}）";
+    Obstacle::Lacks { shortages, rates, remedy } => [
+        lacks = lang.shortages(shortages);
+        basis = lang.basis_of_cores(rates.as_ref());
+        fitting = lang.remedy(remedy.as_ref());
+        anyway = lang.anyway(rates.is_some());
+    ]
+        "{lacks}{basis}{fitting}{anyway}", "{lacks}{basis}{fitting}{anyway}";
     Obstacle::BrokerGone => []
         "the broker stopped before this row", "Broker 在此行之前已停止";
     Obstacle::Message(message) => [] "{message}", "{message}";
 }
 
 impl Lang {
+    /// All that this machine lacks.
+    fn shortages(self, shortages: &[Shortage]) -> String {
+        let each: Vec<String> = shortages.iter().map(|one| self.shortage(one)).collect();
+        each.join(if self == Self::En { "; " } else { "；" })
+    }
+
     /// What this machine lacks. English is that of error messages.
     fn shortage(self, shortage: &Shortage) -> String {
         if self == Self::En {
@@ -35,13 +44,47 @@ impl Lang {
             Shortage::Memory { needed, available } => {
                 format!("需要 {} MiB 内存，可用 {} MiB", needed >> 20, available >> 20)
             }
-            Shortage::Cores { needed, available, messages_per_s, per_core } => format!(
-                "负载生成器约需要 {needed} 个核（每秒 {messages_per_s:.0} 条消息，按每核 {per_core} \
-                 条估算），这里有 {available} 个"
-            ),
+            Shortage::Cores { needed, available, in_per_s, out_per_s, per_core } => {
+                let (inward, outward) = (rate(*in_per_s), rate(*out_per_s));
+                let per_core = thousands(*per_core);
+                format!(
+                    "负载生成器约需要 {needed} 个核（每秒流入 {inward} 条、流出 {outward} 条消息，\
+                     每核 {per_core} 条），这里有 {available} 个"
+                )
+            }
             Shortage::Bridge { arguments } => {
                 format!("需要相互桥接的 Broker：{}", arguments.join(" "))
             }
+        }
+    }
+
+    fn basis_of_cores(self, rates: Option<&CoreRates>) -> String {
+        let Some(rates) = rates else { return String::new() };
+        let rates = self.core_rates(rates);
+        match self {
+            Self::En => format!(" (rate per core: {rates})"),
+            Self::Zh => format!("（每核速率：{rates}）"),
+        }
+    }
+
+    /// The arguments with which it fits.
+    fn remedy(self, remedy: Option<&Remedy>) -> String {
+        let Some(Remedy { scale_clients, scale }) = remedy else { return String::new() };
+        let clients = scale_clients.map(|factor| format!("--scale-clients {factor}"));
+        let rates = scale.map(|factor| format!("--scale {factor}"));
+        let arguments: Vec<String> = clients.into_iter().chain(rates).collect();
+        match self {
+            Self::En => format!("; the largest that fits: {}", arguments.join(" ")),
+            Self::Zh => format!("；可行的最大值：{}", arguments.join(" ")),
+        }
+    }
+
+    /// The argument that runs a load beyond the generator.
+    fn anyway(self, lacks_cores: bool) -> &'static str {
+        match (lacks_cores, self) {
+            (false, _) => "",
+            (true, Self::En) => "; --beyond-calibration runs it all the same",
+            (true, Self::Zh) => "；--beyond-calibration 仍然运行",
         }
     }
 
@@ -55,11 +98,9 @@ impl Lang {
                 format!("在本机校准于 {measured_at}")
             }
             (Self::En, CoreRates::Typical) => {
-                "those of a typical machine; 'tacho calibrate' measures this one".to_owned()
+                "estimated; 'tacho calibrate' measures this machine".to_owned()
             }
-            (Self::Zh, CoreRates::Typical) => {
-                "取自典型机器；“tacho calibrate” 可测量本机".to_owned()
-            }
+            (Self::Zh, CoreRates::Typical) => "估计值；“tacho calibrate” 可测量本机".to_owned(),
         }
     }
 

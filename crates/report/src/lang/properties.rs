@@ -31,6 +31,7 @@ statements! {
     Property::BrokerCores => [] "broker cores", "Broker 所用核";
     Property::GeneratorCores => [] "generator cores", "负载生成器所用核";
     Property::GeneratorThreads => [] "generator threads", "负载生成器线程";
+    Property::BackgroundCores => [] "cores of background threads", "后台线程的核";
     Property::GeneratorTiming => [] "generator timing", "负载生成器计时方式";
     Property::ScenarioHash => [] "scenario hash", "场景散列值";
     Property::ControlGroup => [] "control group", "控制组";

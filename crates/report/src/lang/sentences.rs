@@ -474,6 +474,10 @@ forms! {
     seconds(count): "{count} s", "{count} 秒";
     lost_among(count, first, last): "{count} of {first} to {last}", "{first} 至 {last} 中的 {count} 条";
     sent_from_to(publisher, receiver): "from {publisher} to {receiver}", "从 {publisher} 到 {receiver}";
+    read_in_text(name): "{name}, text", "{name}，取自正文";
+    shortest_to_longest(least, most): "{least} to {most}", "{least} 至 {most}";
+    held_beside(ours, name, theirs):
+        "Held: {ours} a step; {name}: {theirs}.", "时长：每步骤 {ours}；{name}：{theirs}。";
     read_from_curve(name): "{name}, curve", "{name}，取自曲线";
     sessions_are_kept(level, qos0): "{level}; {qos0}", "{level}；{qos0}";
 }

@@ -67,6 +67,8 @@ catalogue! {
     threshold_failed: "threshold failed", "阈值未满足";
     aborted: "aborted", "已中止";
     payload: "payload", "载荷";
+    held: "held", "时长";
+    not_stated: "not stated", "未说明";
     achieved: "achieved", "完成率";
     memory: "memory", "内存";
     verdict: "verdict", "结论";

@@ -31,6 +31,7 @@ pub(super) fn properties() -> Vec<Property> {
         Property::BrokerCores,
         Property::GeneratorCores,
         Property::GeneratorThreads,
+        Property::BackgroundCores,
         Property::GeneratorTiming,
         Property::ScenarioHash,
         Property::ControlGroup,

@@ -5,6 +5,7 @@ mod fitting;
 mod grouping;
 mod label_samples;
 mod languages;
+mod row_seconds;
 mod samples;
 mod statements;
 
@@ -118,6 +119,9 @@ fn a_suite_overlays_its_series_and_what_is_published() {
         "BifroMQ standalone, 32 cores",
         "href=\"steps/symmetric-qos1-04/report.html\"",
         "Steps that do not count",
+        "Graphs of the rows",
+        "<details class=\"row-graphs\"><summary>1k_<wbr>1k_<wbr>qos0",
+        "Greatest latency",
         "busiest generator thread",
         "needs 200100 descriptors",
         "resident memory",

@@ -6,9 +6,6 @@ use hdrhistogram::Histogram;
 use tacho_monitor::{
     CpuPercent, HostRow, InterfaceRates, MemoryBytes, Pressure, ProcessRow, TcpRates,
 };
-
-use tacho_record::Environment;
-use tacho_record::StepCurves;
 use tacho_record::{
     ActionEffect, ActionKind, ActionRecord, BrokerRow, BrokerSpent, Capacity, Cause, Check,
     CutShort, DeclaredLost, Estimator, Finding, Gate, HostUse, LatencyStats, LostRange,
@@ -17,6 +14,7 @@ use tacho_record::{
     Series, SeriesRow, Severity, SharedFairness, Skipped, Step, StepTarget, TargetRecord,
     ThresholdResult, Timing, Trial, TrialOutcome, Verdict, ViolationCounts, WhoseCpu, curve,
 };
+use tacho_record::{Environment, StepCurves};
 use tacho_scenario::{Shortage, VarValue};
 
 /// Everything that a page shows.
@@ -33,7 +31,7 @@ pub(super) struct Sample {
 pub(super) struct Noise(pub(super) u64);
 
 impl Noise {
-    fn next(&mut self) -> f64 {
+    pub(super) fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) as f64 / f64::from(1_u32 << 31)
     }
@@ -103,6 +101,7 @@ pub(super) fn step(rate: f64, median: f64, cpu: f64, noise: &mut Noise) -> (Step
         latency: curve(&histogram),
         service: curve(&service),
         send_delay: curve(&delay),
+        seconds: Vec::new(),
     };
     (step, curves)
 }
@@ -141,6 +140,7 @@ pub(super) fn environment() -> Environment {
         timing: Timing::Auto,
         spin_budget_percent: Some(95),
         no_own_core: None,
+        background_cores: vec![0],
     };
     let mut environment = tacho_lab::environment::read(placement, "");
     let words = ["tacho", "run", "symmetric", "--var", "qos=1", "--broker-cmd", "broker -p {port}"];
@@ -508,7 +508,8 @@ pub(super) fn suite() -> Sample {
     });
     for name in ["100_100_qos1_p1024_50mps", "1k_1k_qos0_p1024_50mps"] {
         let position = sample.record.steps.len();
-        let (mut step, curves) = step(5000.0, 170.0, 20.0, &mut noise);
+        let (mut step, mut curves) = step(5000.0, 170.0, 20.0, &mut noise);
+        curves.seconds = super::row_seconds::seconds_of_row(5000.0, &mut noise);
         step.label = name.to_owned();
         step.scenario = name.to_owned();
         step.series = name.to_owned();

@@ -8,7 +8,7 @@ use tacho_record::{
     ComparisonSide, ConditionResult, Consequence, CoreRates, CutShort, Difference, Direction,
     Disturbance, DisturbedSeconds, Estimator, FigureName, FigureRow, Handling, Headline,
     HeadlineName, HeadlineUnit, Judgement, NoOwnCore, Observation, Obstacle, PhaseKind, PhaseName,
-    Property, PropertyValue, Purpose, Recommendation, Remark, SearchEnd, Verdict, WhoseCpu,
+    Property, PropertyValue, Purpose, Recommendation, Remark, Remedy, SearchEnd, Verdict, WhoseCpu,
 };
 use tacho_scenario::published::{BIFROMQ, GUIDE};
 
@@ -62,6 +62,7 @@ fn causes() -> Vec<Cause> {
         Cause::ClientsFailed { count, first: text() },
         Cause::Observed { observation: Observation::CpuNotObserved },
         Cause::RunStopped,
+        Cause::OutputFailed { output: text(), why: text() },
         Cause::CampaignStopped,
         Cause::EndedBeforeMeasuring,
         Cause::NothingMeasured,
@@ -143,6 +144,21 @@ fn observations() -> Vec<Observation> {
         Observation::MonitorErrors { monitor: text(), errors: 1, last: text() },
         Observation::MonitorErrors { monitor: text(), errors: 2, last: text() },
         Observation::MonitorDropped { monitor: text(), rows: 3 },
+        Observation::OutputLost { output: text(), lost: 3, of: 4, last: text() },
+        Observation::PacketTooLarge {
+            clients: 2,
+            client: text(),
+            packet: text(),
+            announced_bytes: 268_435_460,
+            limit_bytes: 1_048_576,
+        },
+        Observation::ReceiveBudget {
+            clients: 2,
+            client: text(),
+            packet: text(),
+            announced_bytes: 1_000_000,
+            budget_bytes: 4_000_000,
+        },
         Observation::Disturbed {
             disturbance: disturbance(Handling::LeftOut),
             program: Some(text()),
@@ -209,8 +225,10 @@ fn effects() -> Vec<ActionEffect> {
 
 fn obstacles() -> Vec<Obstacle> {
     let (needed, available) = (5 << 20, 3 << 20);
-    let (messages_per_s, per_core) = (300_000.0, 150_000);
-    let cores = || Shortage::Cores { needed, available, messages_per_s, per_core };
+    let (in_per_s, out_per_s, per_core) = (300_000.0, 400_000.0, 150_000);
+    let cores = || Shortage::Cores { needed, available, in_per_s, out_per_s, per_core };
+    let lacks = |rates, remedy| Obstacle::Lacks { shortages: vec![cores()], rates, remedy };
+    let remedy = |scale_clients, scale| Some(Remedy { scale_clients, scale });
     let measured_at = text();
     let calibrated = CoreRates::Calibrated { measured_at };
     vec![
@@ -219,8 +237,14 @@ fn obstacles() -> Vec<Obstacle> {
         Shortage::Memory { needed, available }.into(),
         cores().into(),
         Shortage::Bridge { arguments: vec![text(), text()] }.into(),
-        Obstacle::Lacks { shortage: cores(), rates: Some(calibrated) },
-        Obstacle::Lacks { shortage: cores(), rates: Some(CoreRates::Typical) },
+        Obstacle::Lacks {
+            shortages: vec![Shortage::Ports { needed, available }, cores()],
+            rates: Some(CoreRates::Typical),
+            remedy: remedy(Some(0.5), Some(0.25)),
+        },
+        lacks(Some(calibrated), remedy(None, Some(0.25))),
+        lacks(None, remedy(Some(0.5), None)),
+        lacks(Some(CoreRates::Typical), None),
         Obstacle::BrokerGone,
         Obstacle::Message(text()),
     ]

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use tacho_load::plan::check_text;
 use toml::Spanned;
 
 use crate::adjust::Adjustment;
@@ -79,8 +80,25 @@ impl Checker<'_> {
         Ok(template)
     }
 
-    pub(super) fn topic(&self, text: &Spanned<String>, what: &str) -> Checked<Template> {
+    /// A template of strings that can be sent.
+    pub(super) fn text(&self, text: &Spanned<String>, what: &str) -> Checked<Template> {
         let template = self.template(text)?;
+        self.sendable(text, what, &template)?;
+        Ok(template)
+    }
+
+    /// Refuses text that MQTT forbids, or tells senders not to send (1.5.4).
+    fn sendable(&self, text: &Spanned<String>, what: &str, template: &Template) -> Checked<()> {
+        match check_text(&template.expand(0)) {
+            Ok(()) => Ok(()),
+            Err(why) => Err(self
+                .error(text.span(), format!("this {what} cannot be sent: {why}"))
+                .label("not allowed in MQTT")),
+        }
+    }
+
+    pub(super) fn topic(&self, text: &Spanned<String>, what: &str) -> Checked<Template> {
+        let template = self.text(text, what)?;
         let first = template.expand(0);
         if first.is_empty() {
             return Err(self.error(text.span(), format!("a {what} cannot be empty")));

@@ -6,6 +6,7 @@ use toml::Spanned;
 
 use super::checker::{Checked, Checker};
 use crate::data::Table;
+use crate::limits::PACKET_BYTES_MAX;
 use crate::password::Password;
 use crate::quantity::{TimeSpan, Whole};
 use crate::raw::{RawConnect, RawGroup};
@@ -74,7 +75,7 @@ impl Checker<'_> {
 
     fn client_id(&self, name: &str, raw: &RawGroup) -> Checked<Template> {
         match &raw.client_id {
-            Some(text) => self.template(text),
+            Some(text) => self.text(text, "client id"),
             None => Template::parse(&format!("{name}_{{{{machine}}}}_{{{{i}}}}"))
                 .map_err(|title| self.error(raw.clients.span(), title)),
         }
@@ -133,9 +134,10 @@ impl Checker<'_> {
         if let Some(value) = raw.keep_alive.as_ref().filter(|_| keep_alive.0.as_secs() > 65_535) {
             return Err(self.error(value.span(), "a keep-alive is at most 65535 seconds"));
         }
-        let template = |text: &Option<Spanned<String>>| {
-            text.as_ref().map(|text| self.template(text)).transpose()
-        };
+        let packet_size = raw.maximum_packet_size.as_ref().map(|size| {
+            let what = "the maximum packet size";
+            self.whole(size, what, 1, PACKET_BYTES_MAX).map(|size| size as u32)
+        });
         let ramp =
             self.adjustment.ramp_up.or_else(|| raw.ramp.as_ref().map(|ramp| *ramp.get_ref()));
         let rate = raw.rate.as_ref().map(|rate| *rate.get_ref());
@@ -146,7 +148,8 @@ impl Checker<'_> {
             clean_start: raw.clean_start.unwrap_or(true),
             session_expiry: span(&raw.session_expiry, 0),
             keep_alive,
-            username: template(&raw.username)?,
+            maximum_packet_size: packet_size.transpose()?,
+            username: raw.username.as_ref().map(|name| self.text(name, "user name")).transpose()?,
             password: self.password(raw)?,
         })
     }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use tacho_load::plan::check_text;
 use toml::Spanned;
 
 use super::checker::{Checked, Checker};
@@ -52,6 +53,7 @@ impl Checker<'_> {
                     .error(share.span(), "a shared group needs a name without '/', '+' and '#'"));
             }
             Some(share) => {
+                self.text(share, "name of a shared group")?;
                 let text = format!("$share/{}/{}", share.get_ref(), raw.filter.get_ref());
                 Template::parse(&text).map_err(|title| self.error(share.span(), title))?
             }
@@ -142,6 +144,14 @@ impl Checker<'_> {
                 false => format!("{clients} clients need {needed} rows, there are {rows}"),
             };
             return Err(self.error(file.span(), title).label(format!("{} too few", needed - rows)));
+        }
+        for (column, what) in [("client_id", "client id"), ("username", "user name")] {
+            for row in (0..clients).map(row_of) {
+                if let Err(why) = check_text(table.cell(row, column).unwrap_or_default()) {
+                    let title = format!("the {what} in row {} cannot be sent: {why}", row + 1);
+                    return Err(self.error(file.span(), title).label("not allowed in MQTT"));
+                }
+            }
         }
         let mut seen = HashSet::new();
         let ids = (0..clients).filter_map(|client| table.cell(row_of(client), "client_id"));

@@ -245,6 +245,11 @@ const CONNECT: &[Key] = &[
     key("clean_start", Flag, "Clean start (clean session before MQTT 5); true."),
     key("session_expiry", Span, "Session expiry interval; 0s."),
     key("keep_alive", Span, "Keep-alive; 0s turns it off; 300s."),
+    key(
+        "maximum_packet_size",
+        Whole(1, 268_435_460),
+        "Largest packet in bytes that the clients accept, which MQTT 5 announces in CONNECT.",
+    ),
     key("username", Text, "User name; templates such as {{i}} make it unique per client."),
     key("password", Text, "Password; templates such as {{i}} make it unique per client."),
     key("password_file", Text, "Instead: a file with one password."),

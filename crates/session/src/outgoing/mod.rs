@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use tacho_codec::{PacketId, QoS, ReasonCode};
 
-use crate::queue::{Queue, Queued};
+use crate::queue::{Overflow, Queue, QueueLevel, Queued};
 use crate::{BatchSeq, Counters, Delivery, DropReason, Offer, Payload, Persist, Record, Transmit};
 use slot::{Progress, Slot, Stage};
 use window::Window;
@@ -22,6 +22,7 @@ use window::Window;
 pub(crate) struct OutgoingLimits {
     pub(crate) queue_len_max: u32,
     pub(crate) queue_bytes_max: u64,
+    pub(crate) overflow: Overflow,
     pub(crate) inflight_max: u16,
     pub(crate) queue_qos0_offline: bool,
     /// Keep the message until PUBCOMP instead of PUBREC.
@@ -55,6 +56,7 @@ pub(crate) struct Outgoing<M> {
     /// The number of exchanges that may be open: the smaller of the own limit and the peer's.
     width: usize,
     inflight_max: u16,
+    overflow: Overflow,
     queue_qos0_offline: bool,
     keep_released: bool,
     output: Output,
@@ -84,6 +86,7 @@ impl<M: Payload> Outgoing<M> {
             credit_used: 0,
             width: 0,
             inflight_max: limits.inflight_max.max(1),
+            overflow: limits.overflow,
             queue_qos0_offline: limits.queue_qos0_offline,
             keep_released: limits.keep_released,
             output: Output::Disconnected,
@@ -152,6 +155,18 @@ impl<M: Payload> Outgoing<M> {
         self.queue.bytes()
     }
 
+    pub(crate) fn queue_level(&self) -> QueueLevel {
+        self.queue.level()
+    }
+
+    pub(crate) const fn overflow(&self) -> Overflow {
+        self.overflow
+    }
+
+    pub(crate) const fn set_overflow(&mut self, overflow: Overflow) {
+        self.overflow = overflow;
+    }
+
     pub(crate) const fn inflight_len(&self) -> usize {
         self.window.live()
     }
@@ -197,7 +212,19 @@ impl<M: Payload> Outgoing<M> {
             Output::Disconnected if self.queue_qos0_offline => true,
             Output::Disconnected => return Some(DropReason::Offline),
         };
-        if queued { self.queue.refusal(delivery) } else { None }
+        if queued { self.queue_refusal(delivery) } else { None }
+    }
+
+    /// The reason why a message for the queue would be dropped now.
+    fn queue_refusal(&self, delivery: &Delivery<M>) -> Option<DropReason> {
+        let reason = self.queue.refusal(delivery)?;
+        let is_dropped = match self.overflow {
+            _ if delivery.qos == QoS::AtMostOnce => true,
+            Overflow::DropNewest => true,
+            Overflow::DropOldest => !self.queue.could_hold(delivery),
+            Overflow::Keep => false,
+        };
+        is_dropped.then_some(reason)
     }
 
     #[inline]
@@ -269,13 +296,25 @@ impl<M: Payload> Outgoing<M> {
         if self.queue.refusal(&delivery).is_some() {
             self.drop_expired(now_ns, persist);
         }
-        if let Some(reason) = self.queue.refusal(&delivery) {
+        if let Some(reason) = self.queue_refusal(&delivery) {
             return self.dropped(reason);
+        }
+        if self.overflow == Overflow::DropOldest {
+            self.evict_for(&delivery, persist);
         }
         let entry = Queued { seq: self.take_seq(), delivery };
         persist.persist(Record::Enqueued { seq: entry.seq, delivery: &entry.delivery });
         self.queue.push(entry);
         Offer::Queued
+    }
+
+    /// Makes room for a message in a full queue.
+    fn evict_for(&mut self, delivery: &Delivery<M>, persist: &mut impl Persist<M>) {
+        let Some(reason) = self.queue.refusal(delivery) else { return };
+        for Queued { seq, delivery } in self.queue.evict_for(delivery) {
+            persist.persist(Record::Discarded { seq, delivery: &delivery });
+            self.counters.count_drop(reason);
+        }
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use tacho_codec::Version;
 
-use crate::{ProtocolError, WillState};
+use crate::{Overflow, ProtocolError, WillState};
 
 /// The limits of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct SessionLimits {
     pub queue_len_max: u32,
     /// The sum of `Delivery::size_bytes` in the queue.
     pub queue_bytes_max: u64,
+    /// What becomes of messages of QoS 1 and 2 at these limits.
+    pub overflow: Overflow,
     /// The Receive Maximum granted to the client: the number of unacknowledged messages of QoS 1
     /// and 2 that it may send. Enforced for MQTT 5.0 only.
     pub receive_maximum: u16,
@@ -28,6 +30,7 @@ impl Default for SessionLimits {
         Self {
             queue_len_max: 1_000,
             queue_bytes_max: 64 * 1024 * 1024,
+            overflow: Overflow::DropNewest,
             receive_maximum: 1_024,
             inflight_max: 1_024,
             queue_qos0_offline: false,

@@ -2,7 +2,7 @@
 
 use tacho_codec::QoS::{AtLeastOnce, AtMostOnce, ExactlyOnce};
 use tacho_session::server::End;
-use tacho_session::{DropReason, SubscriptionIdList};
+use tacho_session::{DropReason, Overflow, QueueLevel, SubscriptionIdList};
 
 use super::*;
 
@@ -41,6 +41,100 @@ fn the_queue_is_bounded_in_bytes_too() {
     session.connect(0, params());
     assert_eq!(poll_all(&mut session).len(), 2);
     assert_eq!((session.queue_len(), session.queue_bytes()), (0, 0));
+}
+
+#[test]
+fn a_full_queue_drops_its_oldest_messages_if_told_to() {
+    let limits = SessionLimits {
+        queue_len_max: 3,
+        queue_bytes_max: 100,
+        overflow: Overflow::DropOldest,
+        queue_qos0_offline: true,
+        ..SessionLimits::default()
+    };
+    let mut session = offline(limits);
+    let mut log = Log::default();
+    for (message, size_bytes) in [("a", 30), ("b", 30), ("c", 30), ("d", 30)] {
+        assert_eq!(session.offer(0, sized(message, size_bytes), &mut log), Offer::Queued);
+    }
+    assert_eq!(log.names, ["Enqueued", "Enqueued", "Enqueued", "Discarded", "Enqueued"]);
+    assert_eq!(session.counters().dropped(DropReason::QueueFull), 1);
+    // Several make room for a large one.
+    assert_eq!(session.offer(0, sized("e", 65), &mut log), Offer::Queued);
+    assert_eq!(session.counters().dropped_total(), 3);
+    // Nothing makes room for one that is larger than the queue, or that promises nothing.
+    let too_large = Offer::Dropped(DropReason::QueueBytesFull);
+    assert_eq!(session.refusal(0, &sized("f", 101)), Some(DropReason::QueueBytesFull));
+    assert_eq!(session.offer(0, sized("f", 101), &mut log), too_large);
+    let qos_0 = Delivery { size_bytes: 30, ..Delivery::new(AtMostOnce, "g") };
+    assert_eq!(session.offer(0, qos_0, &mut log), too_large);
+    session.connect(0, params());
+    let sent: Vec<_> = poll_all(&mut session).into_iter().map(message_of).collect();
+    assert_eq!(sent, ["d", "e"]);
+    assert_eq!(session.counters().dropped_total(), 5);
+}
+
+/// What was recorded as dispatched before a crash would have to be is not dropped once more.
+#[test]
+fn messages_that_are_about_to_leave_make_no_room() {
+    let limits = SessionLimits {
+        queue_len_max: 3,
+        overflow: Overflow::DropOldest,
+        queue_qos0_offline: true,
+        inflight_max: 1,
+        ..SessionLimits::default()
+    };
+    let mut session = offline(limits);
+    let mut log = Log::default();
+    for (qos, message) in [(AtMostOnce, "a"), (AtLeastOnce, "b"), (AtLeastOnce, "c")] {
+        assert_eq!(session.offer(0, Delivery::new(qos, message), &mut log), Offer::Queued);
+    }
+    session.connect(0, params());
+    assert_eq!(session.poll_transmit(0, BatchSeq::DONE, &mut log), None, "it waits for the commit");
+    assert_eq!(session.offer(0, Delivery::new(AtLeastOnce, "d"), &mut log), Offer::Queued);
+    let sent: Vec<_> = poll_all(&mut session).into_iter().map(message_of).collect();
+    assert_eq!(sent, ["a", "c"], "b made room");
+    assert_eq!(session.queue_len(), 1);
+}
+
+#[test]
+fn a_queue_that_keeps_everything_says_when_it_is_full_and_when_it_has_room() {
+    let limits = SessionLimits {
+        queue_len_max: 8,
+        queue_bytes_max: 1_000,
+        overflow: Overflow::Keep,
+        queue_qos0_offline: true,
+        inflight_max: 1,
+        ..SessionLimits::default()
+    };
+    let mut session = offline(limits);
+    let levels: Vec<QueueLevel> = (0..10)
+        .map(|_| {
+            assert_eq!(offer(&mut session, AtLeastOnce, "a"), Offer::Queued);
+            session.queue_level()
+        })
+        .collect();
+    use QueueLevel::{Full, High, Room};
+    assert_eq!(levels, [Room, Room, Room, Room, Room, Room, High, Full, Full, Full]);
+    assert_eq!(session.refusal(0, &sized("b", 1)), None);
+    assert_eq!(offer(&mut session, AtMostOnce, "c"), Offer::Dropped(DropReason::QueueFull));
+    assert_eq!(session.counters().dropped_total(), 1);
+    session.set_overflow(Overflow::DropNewest);
+    assert_eq!(session.overflow(), Overflow::DropNewest);
+    assert_eq!(offer(&mut session, AtLeastOnce, "d"), Offer::Dropped(DropReason::QueueFull));
+    // Bytes count as well.
+    let mut session = offline(SessionLimits { queue_bytes_max: 100, ..limits });
+    for (size_bytes, level) in [(75, Room), (1, High), (23, High), (50, Full)] {
+        assert_eq!(session.offer(0, sized("a", size_bytes), &mut InMemory), Offer::Queued);
+        assert_eq!(session.queue_level(), level, "{size_bytes}");
+    }
+}
+
+fn message_of(transmit: Transmit<&'static str>) -> &'static str {
+    match transmit {
+        Transmit::Publish { delivery, .. } => delivery.message,
+        other => panic!("not a message: {other:?}"),
+    }
 }
 
 // 58

@@ -7,7 +7,7 @@ mod server_side;
 use std::collections::{HashMap, VecDeque};
 
 use tacho_codec::{Direction, PacketId, QoS, Version};
-use tacho_session::{BatchSeq, Delivery, client, server};
+use tacho_session::{BatchSeq, Delivery, Overflow, client, server};
 
 use crate::journal::{Journal, Kept};
 use crate::ledger::{Ledger, Msg, ReceiverRules, SenderRules, TOPICS};
@@ -84,6 +84,7 @@ impl World {
         let limits = server::SessionLimits {
             queue_len_max: if rng.percent(80) { 1_000 } else { rng.between(0, 8) as u32 },
             queue_bytes_max: 100_000,
+            overflow: if rng.percent(50) { Overflow::DropNewest } else { Overflow::Keep },
             receive_maximum: rng.between(1, 12) as u16,
             inflight_max: rng.between(1, 12) as u16,
             queue_qos0_offline: rng.percent(50),

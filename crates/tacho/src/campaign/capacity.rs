@@ -3,14 +3,15 @@
 use clap::Args;
 use tacho_lab::campaign::Subject;
 use tacho_lab::capacity::{CapacityRequest, SearchPlan, run_search};
-use tacho_record::RunKind;
+use tacho_record::{Obstacle, RunKind};
+use tacho_report::Lang;
 use tacho_scenario::steps::{number, shown};
 use tacho_scenario::threshold::Threshold;
 use tacho_scenario::{Scenario, ScenarioError, TimeSpan, VarValue};
 
 use super::{HOLD, Opened, parse_percent};
 use crate::exit::{self, Failure};
-use crate::run::{LoadArguments, OutputArguments, TargetArguments};
+use crate::run::{Fitting, LoadArguments, OutputArguments, TargetArguments};
 use crate::scenario::failure;
 
 /// Trials after which a search gives up.
@@ -73,6 +74,16 @@ pub(crate) struct CapacityArguments {
     output: OutputArguments,
 }
 
+/// A search needs no advice on a smaller load: it finds one.
+fn without_remedy(obstacle: Obstacle) -> Obstacle {
+    match obstacle {
+        Obstacle::Lacks { shortages, rates, .. } => {
+            Obstacle::Lacks { shortages, rates, remedy: None }
+        }
+        other => other,
+    }
+}
+
 fn parse_value(text: &str) -> Result<f64, String> {
     number(text)
         .filter(|value| *value > 0.0)
@@ -81,9 +92,15 @@ fn parse_value(text: &str) -> Result<f64, String> {
 
 /// Searches; the exit code is 0 for a confirmed result.
 pub(crate) fn capacity(arguments: &CapacityArguments) -> Result<u8, Failure> {
-    let start = arguments.first_scenario(None, HOLD)?;
-    let plan = arguments.plan(&start)?;
-    let first = arguments.first_scenario(Some(plan.from), arguments.trial)?;
+    let start = arguments.load.try_scenario(&arguments.scenario, &[], &arguments.targets);
+    let plan = arguments.plan(&start.map_err(|error| failure(&error))?)?;
+    let fitting = Fitting::new(&arguments.load, &arguments.targets)?.trusting_only_calibrations();
+    let scenario = |value, hold| arguments.trial(&fitting, value, hold);
+    let first = scenario(plan.from, arguments.trial).map_err(|error| failure(&error))?;
+    let first = first.map_err(|obstacle| {
+        let needs = Lang::En.obstacle(&obstacle);
+        Failure::new(exit::INVALID_CONFIG, format!("the first trial {needs}"))
+    })?;
     let about = Subject::scenario(&first);
     let sides = [(&arguments.targets, &first)];
     let mut campaign = Opened::begin(RunKind::Capacity, about, &sides, &arguments.output)?;
@@ -93,28 +110,26 @@ pub(crate) fn capacity(arguments: &CapacityArguments) -> Result<u8, Failure> {
         objectives: &arguments.objectives,
         pause: arguments.pause.0,
         with_profile: !arguments.no_profile,
-        scenario: &|value, hold| arguments.scenario(Some(value), hold),
+        scenario: &scenario,
     };
     let finished = run_search(campaign.driver(), &request, &first.name)?;
     campaign.end(finished)
 }
 
 impl CapacityArguments {
-    /// The scenario with a value of the variable and a length.
-    fn scenario(&self, value: Option<f64>, hold: TimeSpan) -> Result<Scenario, ScenarioError> {
-        let vars: Vec<(String, String)> =
-            value.map(|value| (self.variable.clone(), shown(value))).into_iter().collect();
-        let mut scenario = self.load.try_scenario(&self.scenario, &vars, &self.targets)?;
-        scenario.phases.measure = hold;
-        Ok(scenario)
-    }
-
-    /// The same, where this machine must be able to run it.
-    fn first_scenario(&self, value: Option<f64>, hold: TimeSpan) -> Result<Scenario, Failure> {
-        self.scenario(value, hold).map_err(|error| match error.shortage() {
-            Some(needs) => Failure::new(exit::INVALID_CONFIG, format!("the first trial {needs}")),
-            None => failure(&error),
-        })
+    /// The scenario with a value of the variable and a length; else what this machine lacks for it.
+    fn trial(
+        &self,
+        fitting: &Fitting<'_>,
+        value: f64,
+        hold: TimeSpan,
+    ) -> Result<Result<Scenario, Obstacle>, ScenarioError> {
+        let vars = [(self.variable.clone(), shown(value))];
+        let found = fitting.scenario(&self.scenario, &vars)?;
+        Ok(found.map_err(without_remedy).map(|mut scenario| {
+            scenario.phases.measure = hold;
+            scenario
+        }))
     }
 
     fn plan(&self, start: &Scenario) -> Result<SearchPlan, Failure> {

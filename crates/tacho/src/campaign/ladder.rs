@@ -9,7 +9,8 @@ use tacho_scenario::threshold::Threshold;
 
 use super::{HOLD, Opened, parse_percent};
 use crate::exit::{self, Failure};
-use crate::run::{LoadArguments, OutputArguments, TargetArguments};
+use crate::run::{Fitting, LoadArguments, OutputArguments, TargetArguments};
+use crate::scenario::failure;
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::campaign_help())]
@@ -68,9 +69,11 @@ impl LadderArguments {
         load.adjust.hold = load.adjust.hold.or(Some(HOLD));
         let scale = load.adjust.adjustment().scale;
         let StepSpec { variable, values } = &self.steps;
+        let fitting = Fitting::new(&load, &self.targets)?;
         let rung = |value: &String| {
             let vars = [(variable.clone(), value.clone())];
-            let scenario = load.feasible(&self.scenario, &vars, &self.targets)?;
+            let scenario = fitting.scenario(&self.scenario, &vars);
+            let scenario = scenario.map_err(|error| failure(&error))?;
             Ok(Rung::new(variable, value, scenario).scaled(variable, scale))
         };
         Ok(LadderRequest {

@@ -8,6 +8,7 @@ mod repeats;
 mod suite;
 
 use tacho_lab::campaign::CampaignError;
+use tacho_report::Lang;
 use tacho_scenario::TimeSpan;
 
 use crate::exit::{self, Failure};
@@ -34,6 +35,10 @@ impl From<CampaignError> for Failure {
     fn from(error: CampaignError) -> Self {
         if let CampaignError::Scenario(error) = &error {
             return crate::scenario::failure(error);
+        }
+        if let CampaignError::Infeasible { obstacle, .. } = &error {
+            let sentence = format!("{error}: {}", Lang::En.obstacle(obstacle));
+            return Self::new(code_of(&error), sentence);
         }
         Self::new(code_of(&error), error)
     }

@@ -58,6 +58,8 @@ impl<'a> Opened<'a> {
         let run_name = output.run_name(&run_name);
         let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&run_name));
         setting.serve(&output.ui, (&run_name, kind), &path)?;
+        output.check_place(&path)?;
+        setting.open_outputs(&output.out)?;
         let directory = output.create(&path)?;
         setting.announce(&directory, (subject.name, kind))?;
         let written = directory.write_scenario(&first.to_toml());

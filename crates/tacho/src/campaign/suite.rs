@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use tacho_lab::calibration::Calibration;
 use tacho_lab::campaign::{Subject, SuiteRow, first_feasible, run_suite};
 use tacho_record::{Obstacle, RunKind};
-use tacho_scenario::suite::Suite;
-use tacho_scenario::{Limits, Scenario, Shortage};
+use tacho_report::Lang;
+use tacho_scenario::suite::{Misprint, Suite};
+use tacho_scenario::{Scenario, Shortage};
 
 use super::{HOLD, Opened};
-use crate::estimates;
 use crate::exit::{self, Failure};
-use crate::run::{LoadArguments, OutputArguments, TargetArguments};
+use crate::run::{Fitting, LoadArguments, OutputArguments, TargetArguments};
+use crate::scenario::failure;
 
 /// Runs the rows of `suite` that match `only`; the exit code is that of the worst row.
 pub(crate) fn suite(
@@ -30,6 +30,10 @@ pub(crate) fn suite(
         ));
     }
     let first = first_feasible(rows.iter().map(|row| &row.scenario), "rows")?;
+    if !output.quiet {
+        tell_misprints(only);
+        tell_what_is_left_out(&rows);
+    }
     let about = Subject::suite(suite);
     let mut campaign = Opened::begin(RunKind::Suite, about, &[(targets, first)], output)?;
     let finished = run_suite(campaign.driver(), &rows)?;
@@ -45,15 +49,16 @@ fn rows<'s>(
 ) -> Result<Vec<SuiteRow<'s>>, Failure> {
     let mut load = load.clone();
     load.adjust.hold = load.adjust.hold.or(Some(HOLD));
-    let calibration = estimates::of_this_machine();
+    let fitting = Fitting::new(&load, targets)?;
     let scale = load.adjust.adjustment().scale;
     let mut rows = Vec::new();
     let mut names = BTreeSet::new();
     for (series, point) in suite.select(only) {
-        let scenario = load.feasible(&series.scenario, &point.vars, targets)?;
-        names.extend(scenario.iter().flat_map(|scenario| scenario.targets.keys().cloned()));
-        let scenario =
-            scenario.and_then(|scenario| carried(scenario, targets, calibration.as_ref()));
+        let scenario = fitting.scenario(&series.scenario, &point.vars);
+        let scenario = scenario.map_err(|error| failure(&error))?;
+        let in_use = scenario.iter().flat_map(Scenario::targets_in_use);
+        names.extend(in_use.map(|(name, _)| name.to_owned()));
+        let scenario = scenario.and_then(|scenario| bridged(scenario, targets));
         rows.push(SuiteRow { series, point, scale, scenario });
     }
     if rows.iter().any(|row| row.scenario.is_ok()) {
@@ -62,30 +67,31 @@ fn rows<'s>(
     Ok(rows)
 }
 
-/// The scenario, where this machine's generator can be expected to carry it.
-fn carried(
-    scenario: Scenario,
-    targets: &TargetArguments,
-    calibration: Option<&Calibration>,
-) -> Result<Scenario, Obstacle> {
-    let targets = targets.narrowed(&scenario);
-    let needs = tacho_lab::needs::estimate(&scenario, estimates::costs(calibration));
-    let needs = needs.map_err(|error| Obstacle::Message(error.to_string()))?;
-    let missing = targets.missing(&scenario);
+/// The scenario, unless only some of its brokers are named although they must be bridged: those
+/// that the run starts are bridged only to each other.
+fn bridged(scenario: Scenario, targets: &TargetArguments) -> Result<Scenario, Obstacle> {
+    let missing = targets.narrowed(&scenario).missing(&scenario);
     let some = !missing.is_empty() && missing.len() < scenario.targets_in_use().len();
-    if needs.bridged && some {
-        // Brokers that the run starts are bridged only to each other.
-        let argument = |name: &String| format!("--broker {name}=mqtt://HOST:PORT");
-        let arguments = missing.iter().map(argument).collect();
-        return Err(Shortage::Bridge { arguments }.into());
+    if scenario.bridges.is_empty() || !some {
+        return Ok(scenario);
     }
-    match needs.shortage(&Limits::of_this_process(), !targets.names_a_broker()) {
-        // An estimate names its basis.
-        Some(shortage @ Shortage::Cores { .. }) => {
-            let rates = Some(estimates::rates(calibration));
-            Err(Obstacle::Lacks { shortage, rates })
-        }
-        Some(shortage) => Err(shortage.into()),
-        None => Ok(scenario),
+    let argument = |name: &String| format!("--broker {name}=mqtt://HOST:PORT");
+    Err(Shortage::Bridge { arguments: missing.iter().map(argument).collect() }.into())
+}
+
+/// Tells on standard error which patterns are names that a report misprints.
+fn tell_misprints(only: &[String]) {
+    for misprint in only.iter().filter_map(|pattern| Misprint::of(pattern)) {
+        eprintln!("note: {}: the row runs under that name", Lang::En.misprint(misprint));
+    }
+}
+
+/// Tells on standard error, before anything is started, which part of the rows does not fit.
+fn tell_what_is_left_out(rows: &[SuiteRow<'_>]) {
+    let obstacles: Vec<&Obstacle> =
+        rows.iter().filter_map(|row| row.scenario.as_ref().err()).collect();
+    if let Some(all) = Obstacle::greatest(obstacles.iter().copied()) {
+        let (left_out, of, lacks) = (obstacles.len(), rows.len(), Lang::En.obstacle(&all));
+        eprintln!("note: {left_out} of {of} rows are skipped; the largest of them {lacks}");
     }
 }

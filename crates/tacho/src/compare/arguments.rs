@@ -128,6 +128,7 @@ impl CompareArguments {
         let silent = Silent::try_parse_from(["tacho"]).ok();
         given
             || (self.repeats, self.aa, self.make_up) != (5, 0, 5)
+            || !self.output.out.is_empty()
             || silent.is_some_and(|silent| {
                 format!("{:?}", silent.targets) != format!("{:?}", self.targets)
                     || format!("{:?}", silent.load) != format!("{:?}", self.load)

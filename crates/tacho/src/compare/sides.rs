@@ -7,7 +7,7 @@ use tacho_scenario::{BrokerUrl, Scenario};
 
 use super::arguments::CompareArguments;
 use crate::exit::{self, Failure};
-use crate::run::{SideBroker, TargetArguments};
+use crate::run::{Fitting, SideBroker, TargetArguments};
 
 /// Sides of a comparison at most.
 const SIDES_MAX: usize = 8;
@@ -36,7 +36,7 @@ pub(super) fn plan(
         let level = taken(&mut more, "--durability", |text| text.parse().ok())?;
         let mut targets = arguments.targets.of_side((name, &names), broker.clone(), more);
         targets.set_builtin(shards, level);
-        let loaded = arguments.load.scenario(scenario, &[], &targets)?;
+        let loaded = Fitting::new(&arguments.load, &targets)?.only_scenario(scenario, &[])?;
         only_known_names(arguments, &names, &loaded)?;
         let what = what(&targets, &loaded, &extra)?;
         let label = Lang::En.side_label(&what);

@@ -17,8 +17,8 @@ use crate::exit::{self, Failure};
 /// Compares the runs in the directories that `runs` name.
 pub(super) fn stored(arguments: &CompareArguments, runs: &[String]) -> Result<u8, Failure> {
     if arguments.is_about_new_runs() {
-        let sentence = "arguments about brokers, load and repeats cannot be used here: the runs \
-                        are made already";
+        let sentence = "arguments about brokers, load, repeats and outputs cannot be used here: \
+                        the runs are made already";
         return Err(Failure::new(exit::UNEXPECTED, sentence));
     }
     let unusable = |error: CompareError| Failure::new(exit::INVALID_CONFIG, error);

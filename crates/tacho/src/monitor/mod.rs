@@ -9,17 +9,23 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
+use tacho_lab::points::HostClock;
 use tacho_monitor::{
     AgentServer, HostRow, MonitorSpec, ProcRoot, ProcessSelector, SourceSpec, Token, Watch,
     WatchedProcess, interval,
 };
+use tacho_output::Outputs;
 
 use crate::exit::{self, Failure};
+use crate::out_arguments::OutArguments;
 use crate::signals::stop_flag;
 use table::Table;
 
 /// How long to wait before looking for rows and signals again.
 const NAP: Duration = Duration::from_millis(20);
+
+/// How long outputs may take the rest at the end.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Show the resource use of a host, a line per second; or offer it to 'tacho run --monitor' on
 /// another machine.
@@ -58,12 +64,19 @@ pub(crate) struct MonitorArguments {
     #[arg(long)]
     json: bool,
 
+    /// Print no rows, only errors
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
+
+    #[command(flatten)]
+    out: OutArguments,
+
     /// Offer the figures at this address, host:port with a numeric host, to clients that know the
     /// token; port 0 takes a free one
     ///
     /// The token comes from --token-file or TACHO_MONITOR_TOKEN. Without either, a token is
     /// generated and printed, on loopback addresses only.
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["source", "interval", "count", "json"])]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["source", "interval", "count", "json", "quiet", "outputs"])]
     listen: Option<SocketAddr>,
 
     /// File with the token for --listen, at least 16 characters
@@ -110,7 +123,10 @@ fn show(arguments: &MonitorArguments) -> Result<u8, Failure> {
     spec.interval = arguments.interval.unwrap_or(spec.interval);
     let stop = stop_flag()?;
     let mut watch = Watch::start(&[spec]).map_err(invalid)?;
-    let mut printer = Printer { json: arguments.json, table: Table::default() };
+    let outputs = arguments.out.open(Vec::new())?;
+    let clock = HostClock::now();
+    let mut printer =
+        Printer { json: arguments.json, quiet: arguments.quiet, table: Table::default() };
     let mut left = arguments.count.unwrap_or(u64::MAX);
     let mut errors = 0;
     while left > 0 && !stop.load(Ordering::Relaxed) {
@@ -121,30 +137,52 @@ fn show(arguments: &MonitorArguments) -> Result<u8, Failure> {
                 eprintln!("{}: {error}", report.source);
             }
         }
+        for (output, why) in outputs.take_troubles() {
+            eprintln!("output {output}: {why}; further errors are only counted");
+        }
+        if let Some((output, why)) = outputs.failure() {
+            let sentence = format!("the output {output} failed (on-failure=end): {why}");
+            return Err(Failure::new(exit::UNEXPECTED, sentence));
+        }
         for row in watch.rows() {
             if left == 0 {
                 break;
             }
             left -= 1;
+            outputs.send(vec![clock.point(&row)]);
             match printer.print(&row) {
                 Ok(()) => {}
                 // The reader has closed the pipe.
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(exit::OK),
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => left = 0,
                 Err(error) => return Err(Failure::new(exit::UNEXPECTED, error)),
             }
         }
     }
+    farewell(&outputs);
     Ok(exit::OK)
+}
+
+/// Waits until the outputs have the rest, and tells what they did not get.
+fn farewell(outputs: &Outputs) {
+    for account in outputs.end_series(FAREWELL).iter().filter(|account| !account.is_clean()) {
+        let error = account.last_error.as_deref().unwrap_or("unknown");
+        let (target, lost) = (&account.target, account.lost());
+        eprintln!("output {target} did not get {lost} records, the last error: {error}");
+    }
 }
 
 /// Prints rows to standard output.
 struct Printer {
     json: bool,
+    quiet: bool,
     table: Table,
 }
 
 impl Printer {
     fn print(&mut self, row: &HostRow) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
         let mut out = io::stdout().lock();
         match self.json {
             true => writeln!(out, "{}", serde_json::to_string(row)?)?,

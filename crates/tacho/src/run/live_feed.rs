@@ -33,5 +33,7 @@ pub(super) fn show(page: &LiveRun, progress: &Progress) {
         Progress::Action(state) => page.action((**state).clone()),
         // It is told as the state of an action, too.
         Progress::Acted { .. } => {}
+        // It is none of the run's figures.
+        Progress::Trouble { .. } => {}
     }
 }

@@ -5,17 +5,19 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tacho_record::{Given, Obstacle, RunDirectory, RunRecord, Timestamp};
+use tacho_record::{Given, RunDirectory, RunRecord, Timestamp};
 use tacho_report::Lang;
 use tacho_report::{junit, markdown};
 use tacho_scenario::threshold::Threshold;
 use tacho_scenario::{Limits, Scenario, ScenarioError, SourceAddresses, Timing};
 
 use super::credentials;
+use super::given_arguments::GivenArguments;
 use super::stage::create;
 use super::target_arguments::TargetArguments;
 use crate::exit::{self, Failure};
-use crate::scenario::{AdjustArguments, failure, parse_var};
+use crate::out_arguments::OutArguments;
+use crate::scenario::{AdjustArguments, parse_var};
 use crate::ui_arguments::UiArguments;
 
 /// Changes to a scenario.
@@ -68,6 +70,14 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
     closed_window: Option<u32>,
 
+    /// Run loads, too, that exceed what 'tacho calibrate' measured here, or what a typical machine
+    /// is estimated to carry
+    ///
+    /// Without it such a load is refused before anything is started; steps and rows beyond it are
+    /// skipped. With it, a generator that cannot keep up gives the verdict generator_bound.
+    #[arg(long, help_heading = "Generator")]
+    pub(crate) beyond_calibration: bool,
+
     /// Seed of payloads and random phases, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
@@ -85,14 +95,8 @@ pub(crate) struct OutputArguments {
     #[arg(long, requires = "dir")]
     force: bool,
 
-    /// Name of the run, in its record, its report and the list of 'tacho serve', and in the name of
-    /// its directory without --dir
-    #[arg(long, value_name = "NAME", value_parser = |text: &str| line(text, 100))]
-    name: Option<String>,
-
-    /// Note on the run, in its record, its report and the list of 'tacho serve'
-    #[arg(long, value_name = "TEXT", value_parser = |text: &str| line(text, 1000))]
-    note: Option<String>,
+    #[command(flatten)]
+    named: GivenArguments,
 
     /// Print no progress and no table; the exit code and the files hold the result
     #[arg(long, short)]
@@ -115,38 +119,32 @@ pub(crate) struct OutputArguments {
     pub(crate) lang: Lang,
 
     #[command(flatten)]
-    pub(crate) ui: UiArguments,
-}
+    pub(crate) out: OutArguments,
 
-/// Reads one line of at most `chars_max` characters.
-fn line(text: &str, chars_max: usize) -> Result<String, String> {
-    let text = text.trim();
-    if text.is_empty() || text.chars().any(char::is_control) {
-        return Err("write one line of text".to_owned());
-    }
-    match text.chars().count() {
-        chars if chars > chars_max => Err(format!("{chars} characters, at most {chars_max}")),
-        _ => Ok(text.to_owned()),
-    }
+    #[command(flatten)]
+    pub(crate) ui: UiArguments,
 }
 
 impl OutputArguments {
     /// What the user calls the run and says about it.
     pub(crate) fn given(&self) -> Given {
-        Given {
-            name: self.name.clone().unwrap_or_default(),
-            note: self.note.clone().unwrap_or_default(),
-        }
+        self.named.given()
     }
 
     /// The name of the run that begins now: its time with the name that it was given, or else with
     /// `own`.
     pub(crate) fn run_name(&self, own: &str) -> String {
-        RunDirectory::run_name(Timestamp::now(), self.name.as_deref().unwrap_or(own))
+        RunDirectory::run_name(Timestamp::now(), self.named.name().unwrap_or(own))
     }
 
     /// Creates the directory of the results, unless it holds an earlier run.
     pub(crate) fn create(&self, path: &Path) -> Result<RunDirectory, Failure> {
+        self.check_place(path)?;
+        create(path)
+    }
+
+    /// Checks that the directory of the results holds no earlier run, unless it is to be replaced.
+    pub(crate) fn check_place(&self, path: &Path) -> Result<(), Failure> {
         if !self.force && RunDirectory::holds_run(path) {
             let sentence = format!(
                 "{} holds an earlier run: choose another directory with --dir, or replace the run \
@@ -155,7 +153,7 @@ impl OutputArguments {
             );
             return Err(Failure::new(exit::INVALID_CONFIG, sentence));
         }
-        create(path)
+        Ok(())
     }
 
     /// Writes the record to the files outside its directory that the arguments name.
@@ -201,35 +199,8 @@ enum TimingArgument {
 }
 
 impl LoadArguments {
-    /// The scenario `name` with all changes of the command line; `vars` come after the command
-    /// line's own.
-    pub(crate) fn scenario(
-        &self,
-        name: &str,
-        vars: &[(String, String)],
-        targets: &TargetArguments,
-    ) -> Result<Scenario, Failure> {
-        self.try_scenario(name, vars, targets).map_err(|error| failure(&error))
-    }
-
-    /// As [`LoadArguments::scenario`]; where this machine cannot run it, the missing
-    /// resources.
-    pub(crate) fn feasible(
-        &self,
-        name: &str,
-        vars: &[(String, String)],
-        targets: &TargetArguments,
-    ) -> Result<Result<Scenario, Obstacle>, Failure> {
-        match self.try_scenario(name, vars, targets) {
-            Ok(scenario) => Ok(Ok(scenario)),
-            Err(error) => match error.shortage() {
-                Some(shortage) => Ok(Err(shortage.clone().into())),
-                None => Err(failure(&error)),
-            },
-        }
-    }
-
-    /// As [`LoadArguments::scenario`], with the error of the scenario.
+    /// The scenario `name` with all changes of the command line, whether or not this machine can
+    /// run it; `vars` come after the command line's own.
     pub(crate) fn try_scenario(
         &self,
         name: &str,
@@ -237,8 +208,7 @@ impl LoadArguments {
         targets: &TargetArguments,
     ) -> Result<Scenario, ScenarioError> {
         let vars: Vec<(String, String)> = self.vars.iter().chain(vars).cloned().collect();
-        let limits = Limits::of_this_process();
-        let scenario = Scenario::load(name, &vars, &self.adjust.adjustment(), limits)?;
+        let scenario = Scenario::load(name, &vars, &self.adjust.adjustment(), Limits::NONE)?;
         self.applied(scenario, targets)
     }
 

@@ -3,7 +3,9 @@
 
 mod broker;
 mod credentials;
+mod fitting;
 mod follow;
+mod given_arguments;
 mod live_feed;
 mod load_arguments;
 mod named;
@@ -21,6 +23,8 @@ use tacho_record::{RunDirectory, RunRecord};
 
 use crate::exit::{self, Failure};
 
+pub(crate) use fitting::Fitting;
+pub(crate) use given_arguments::GivenArguments;
 pub(crate) use load_arguments::{LoadArguments, OutputArguments};
 pub(crate) use stage::{Setting, Stage, create};
 pub(crate) use target_arguments::{SideBroker, TargetArguments};

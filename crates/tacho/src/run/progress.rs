@@ -117,6 +117,9 @@ impl Display {
                 let what = Lang::En.effect(&effect);
                 self.line(&format!("action: {what} ({} clients)", thousands(clients)));
             }
+            Progress::Trouble { output, why } => {
+                self.line(&format!("output {output}: {why}; further errors are only counted"));
+            }
             Progress::Failed(sentence) => {
                 self.failures += 1;
                 if self.failures <= FAILURES_SHOWN {

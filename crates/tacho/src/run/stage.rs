@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tacho_console::{Live, LiveSettings, Outlook, Running, RunningFile, Stop};
@@ -12,6 +12,7 @@ use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
 use tacho_lab::spinning::Spinning;
 use tacho_load::PhaseKind;
 use tacho_monitor::MonitorSpec;
+use tacho_output::Outputs;
 use tacho_record::{
     DisturbanceLimits, Given, Placement, RunDirectory, RunKind, RunRecord, Timestamp,
 };
@@ -25,6 +26,7 @@ use super::target::Target;
 use super::target_arguments::TargetArguments;
 use super::{follow, live_feed};
 use crate::exit::{self, Failure};
+use crate::out_arguments::OutArguments;
 use crate::signals::stop_flag;
 use crate::ui_arguments::UiArguments;
 
@@ -42,6 +44,7 @@ pub(crate) struct Stage {
     lang: Lang,
     given: Given,
     live: Option<Arc<Live>>,
+    outputs: Arc<Outputs>,
 }
 
 /// What does not change from stage to stage: the arguments, the division of the cores, the stop
@@ -61,6 +64,8 @@ pub(crate) struct Setting {
     /// What the user says about each run; of campaigns only about the whole.
     given: Given,
     live: Option<Arc<Live>>,
+    /// Where figures go while they arise.
+    outputs: Arc<Outputs>,
     /// Tells others that it goes on.
     running: Option<RunningFile>,
 }
@@ -82,6 +87,7 @@ impl Setting {
             lang: Lang::default(),
             given: Given::default(),
             live: None,
+            outputs: Arc::default(),
             running: None,
         })
     }
@@ -130,7 +136,8 @@ impl Setting {
         (name, kind): (&str, RunKind),
         directory: &Path,
     ) -> Result<(), Failure> {
-        let cpus = self.cores.as_ref().map(Cores::of_bystanders).unwrap_or_default();
+        let cores = self.cores.as_ref();
+        let cpus = cores.map(|cores| cores.of_bystanders(false)).unwrap_or_default();
         let Some(listen) = arguments.listen() else { return Ok(()) };
         let live = Live::start(LiveSettings {
             listen,
@@ -149,6 +156,15 @@ impl Setting {
             );
         }
         self.live = Some(Arc::new(live));
+        Ok(())
+    }
+
+    /// Opens the outputs that the arguments or the environment name. Comes after
+    /// [`Setting::targets`], which divides the cores.
+    pub(crate) fn open_outputs(&mut self, outputs: &OutArguments) -> Result<(), Failure> {
+        let cores = self.cores.as_ref();
+        let cpus = cores.map(|cores| cores.of_bystanders(false)).unwrap_or_default();
+        self.outputs = Arc::new(outputs.open(cpus)?);
         Ok(())
     }
 
@@ -248,6 +264,7 @@ impl Setting {
             lang: self.lang,
             given: self.given.clone(),
             live: self.live.clone(),
+            outputs: Arc::clone(&self.outputs),
         })
     }
 }
@@ -266,7 +283,7 @@ impl Stage {
         let watch = self.watch_bridges(&config)?;
         let mut display = Display::new(self.quiet, &config, title.as_deref());
         let live = self.live.as_ref().map(|live| live.run(live_feed::about(&config, title)));
-        let outcome = tacho_lab::run::run(&config, directory, &self.stop, |news| {
+        let on_progress = |news: Progress| {
             if let Progress::Phase { kind, planned, .. } = &news {
                 killers.iter().for_each(|(killer, kills)| {
                     follow::plan_kills(killer, kills, *kind, *planned);
@@ -279,8 +296,14 @@ impl Stage {
                 live_feed::show(live, &news);
             }
             display.show(news);
-        });
+        };
+        let run = || tacho_lab::run::run(&config, directory, &self.stop, on_progress);
+        let outcome = on_own_thread(run);
         display.end();
+        if self.outputs.failure().is_some() {
+            // It ends a campaign, too.
+            self.stop.store(true, Ordering::Relaxed);
+        }
         drop(watch);
         killers.iter().for_each(|(killer, _)| killer.end());
         let outcome = outcome.and_then(|mut outcome| {
@@ -311,7 +334,7 @@ impl Stage {
         };
         RunConfig {
             name,
-            started: Timestamp::now(),
+            outputs: Arc::clone(&self.outputs),
             targets: self.brokers.iter().enumerate().map(target).collect(),
             commands: Arc::default(),
             placement: self.placement(&scenario),
@@ -383,16 +406,23 @@ impl Stage {
             timing,
             spin_budget_percent: spinning.budget_percent,
             no_own_core: spinning.no_own_core,
+            background_cores: self.cores.of_bystanders(spinning.budget_percent.is_some()),
         }
     }
 }
 
+/// Calls `run` on a thread of its own, whose cores and priority it may change.
+fn on_own_thread<T: Send>(run: impl FnOnce() -> Result<T, RunError> + Send) -> Result<T, RunError> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("run".to_owned());
+        let thread = thread.spawn_scoped(scope, run).map_err(RunError::System)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// Divides the cores as the arguments ask.
 fn divide(arguments: &TargetArguments, targets: &[Target]) -> Result<Cores, Failure> {
-    let broker = arguments.broker_cores.as_ref().map(|cores| &*cores.0);
-    let generator = arguments.generator_cores.as_ref().map(|cores| &*cores.0);
-    let starts_a_broker = targets.iter().any(Target::starts_a_broker);
-    Ok(Cores::divide(broker, generator, starts_a_broker)?)
+    arguments.cores(targets.iter().any(Target::starts_a_broker))
 }
 
 /// Creates a run directory.

@@ -6,6 +6,7 @@ use clap::Args;
 use tacho_broker::Level;
 use tacho_monitor::{MonitorSpec, parse_cpu_list};
 use tacho_record::NetworkLimit;
+use tacho_rig::Cores;
 use tacho_scenario::{BrokerUrl, Scenario};
 
 use super::credentials::{BrokerCredentials, CredentialArguments};
@@ -47,6 +48,7 @@ pub(crate) struct TargetArguments {
     ///
     /// sh runs the command, which must listen on 127.0.0.1 and stay in the foreground, for example
     /// --broker-cmd 'mosquitto -p {port}'. Its output goes to broker.log in the run directory.
+    /// On Linux all processes that it starts end with the run.
     /// After a kill by the scenario the same command restarts the broker, with the same port and
     /// directory.
     /// NAME=COMMAND for a named target; may then be given several times.
@@ -133,9 +135,11 @@ impl TargetArguments {
         narrowed
     }
 
-    /// Whether the arguments name a running broker, perhaps on another machine.
-    pub(crate) fn names_a_broker(&self) -> bool {
-        !self.brokers.is_empty()
+    /// Divides the cores of this machine.
+    pub(super) fn cores(&self, starts_a_broker: bool) -> Result<Cores, Failure> {
+        let broker = self.broker_cores.as_ref().map(|cores| &*cores.0);
+        let generator = self.generator_cores.as_ref().map(|cores| &*cores.0);
+        Ok(Cores::divide(broker, generator, starts_a_broker)?)
     }
 
     /// For one of the `sides` of a comparison: the arguments for `name`, or `broker`, apply to the

@@ -15,6 +15,7 @@ mod pages;
 mod persistent;
 mod plans;
 mod process;
+mod prometheus;
 mod report;
 mod scenarios;
 mod scripts;
@@ -39,6 +40,7 @@ fn main() {
     collectd::register(&mut trials);
     node_exporter::register(&mut trials);
     operations::register(&mut trials);
+    prometheus::register(&mut trials);
     scenarios::register(&mut trials);
     storms::register(&mut trials);
     plans::register(&mut trials);

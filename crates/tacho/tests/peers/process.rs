@@ -29,6 +29,7 @@ pub(crate) enum Peer {
     Playwright,
     Collectd,
     NodeExporter,
+    Prometheus,
     Promtool,
 }
 
@@ -46,6 +47,7 @@ impl Peer {
             Self::Playwright => "playwright-core",
             Self::Collectd => "collectd",
             Self::NodeExporter => "prometheus-node-exporter",
+            Self::Prometheus => "prometheus",
             Self::Promtool => "promtool",
         }
     }

@@ -27,6 +27,7 @@ pub enum Mail {
 
 type OnConn<R> = Box<dyn FnMut(&mut Net<Probe>, ConnId) -> R + Send>;
 type OnInput = Box<dyn FnMut(&mut Net<Probe>, ConnId, &[u8]) -> usize + Send>;
+type OnUnitGrew = Box<dyn FnMut(&mut Net<Probe>, ConnId, usize) + Send>;
 type OnClosed = Box<dyn FnMut(&mut Net<Probe>, ConnId, Closed) + Send>;
 type OnConnected = Box<dyn FnMut(&mut Net<Probe>, ConnId, io::Result<()>) + Send>;
 type OnTimer = Box<dyn FnMut(&mut Net<Probe>, u64) + Send>;
@@ -40,6 +41,7 @@ pub struct Probe {
     pub on_connected: OnConnected,
     pub on_ready: OnConn<()>,
     pub on_input: OnInput,
+    pub on_unit_grew: OnUnitGrew,
     pub on_closed: OnClosed,
     pub on_drained: OnConn<()>,
     pub on_timer: OnTimer,
@@ -55,6 +57,7 @@ impl Default for Probe {
             on_connected: Box::new(|_, _, _| {}),
             on_ready: Box::new(|_, _| {}),
             on_input: Box::new(|_, _, data| data.len()),
+            on_unit_grew: Box::new(|_, _, _| {}),
             on_closed: Box::new(|_, _, _| {}),
             on_drained: Box::new(|_, _| {}),
             on_timer: Box::new(|_, _| {}),
@@ -94,6 +97,10 @@ impl Handler for Probe {
 
     fn input(&mut self, net: &mut Net<Self>, conn: ConnId, data: &[u8]) -> usize {
         (self.on_input)(net, conn, data)
+    }
+
+    fn unit_grew(&mut self, net: &mut Net<Self>, conn: ConnId, len: usize) {
+        (self.on_unit_grew)(net, conn, len);
     }
 
     fn closed(&mut self, net: &mut Net<Self>, conn: ConnId, why: Closed) {

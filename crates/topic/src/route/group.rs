@@ -1,11 +1,15 @@
 //! Shared groups: load counters, and the choice of the shard for the next message.
 
+mod registry;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize};
 
 use super::{SHARDS_MAX, ShardSet};
 use crate::{SharedFilter, TopicFilter, owner_shard};
+
+pub(super) use registry::GroupRegistry;
 
 /// A shared group: one share name with one filter (MQTT 5.0 section 4.8.2).
 ///
@@ -23,8 +27,11 @@ pub struct Group {
     filter: SharedFilter,
     loads: Box<[ShardLoad]>,
     waiting: WaitingCount,
+    members: AtomicUsize,
     durable_members: AtomicUsize,
+    full: AtomicUsize,
     owner: usize,
+    registry: Arc<GroupRegistry>,
 }
 
 /// The counters of one shard's members; on a cache line of its own, since the shard writes it
@@ -54,6 +61,11 @@ pub struct DurableMember(Arc<Group>);
 #[derive(Debug)]
 pub struct WaitingPlace(Arc<Group>);
 
+/// A queue of a group that is full: that of the group itself, or that of a member to which messages
+/// are bound. Counted by the group until this is dropped.
+#[derive(Debug)]
+pub struct FullQueue(Arc<Group>);
+
 /// The load of a group's members in one shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupLoad {
@@ -78,9 +90,21 @@ pub enum Choice {
     Random(u64),
 }
 
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.registry.dropped(self.id, &self.filter);
+    }
+}
+
 impl Drop for DurableMember {
     fn drop(&mut self) {
         self.0.durable_members.fetch_sub(1, SeqCst);
+    }
+}
+
+impl Drop for FullQueue {
+    fn drop(&mut self) {
+        self.0.full.fetch_sub(1, SeqCst);
     }
 }
 
@@ -98,12 +122,13 @@ impl Drop for WaitingPlace {
 }
 
 impl Group {
-    pub(super) fn new(id: u64, filter: SharedFilter, shards: usize) -> Self {
+    fn new(id: u64, filter: SharedFilter, shards: usize, registry: Arc<GroupRegistry>) -> Self {
         assert!((1..=SHARDS_MAX).contains(&shards), "between 1 and SHARDS_MAX shards");
         let owner = owner_shard(0, filter.to_string().as_bytes(), shards);
         let loads = (0..shards).map(|_| ShardLoad::default()).collect();
-        let (waiting, durable_members) = (WaitingCount::default(), AtomicUsize::new(0));
-        Self { id, filter, loads, waiting, durable_members, owner }
+        let (members, durable_members) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (waiting, full) = (WaitingCount::default(), AtomicUsize::new(0));
+        Self { id, filter, loads, waiting, members, durable_members, full, owner, registry }
     }
 
     /// A number, at least 1, that is unique among all groups that the map ever had.
@@ -131,6 +156,24 @@ impl Group {
         self.owner
     }
 
+    /// Counts a member, connected or not, until it leaves or its session ends.
+    pub fn member_joined(&self) {
+        self.members.fetch_add(1, SeqCst);
+    }
+
+    /// A member left or its session ended; true if it was the last one. The map may name shards of
+    /// the group for a while yet. Afterwards check [`waiting`](Self::waiting).
+    pub fn member_left(&self) -> bool {
+        self.members.fetch_sub(1, SeqCst) == 1
+    }
+
+    /// The number of members, connected or not. Without any, messages of the group have no
+    /// receiver.
+    #[inline]
+    pub fn members(&self) -> usize {
+        self.members.load(SeqCst)
+    }
+
     /// Counts a member with a durable session, connected or not, until the result is dropped.
     #[must_use = "dropping it ends the membership"]
     pub fn durable_member(self: &Arc<Self>) -> DurableMember {
@@ -142,6 +185,19 @@ impl Group {
     #[inline]
     pub fn durable_members(&self) -> usize {
         self.durable_members.load(SeqCst)
+    }
+
+    /// Counts a full queue until the result is dropped.
+    #[must_use = "dropping it says that there is room"]
+    pub fn full_queue(self: &Arc<Self>) -> FullQueue {
+        self.full.fetch_add(1, SeqCst);
+        FullQueue(Arc::clone(self))
+    }
+
+    /// Whether a queue of the group is full: publishers have to keep their messages.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.full.load(SeqCst) > 0
     }
 
     /// The number of shards that may have members.

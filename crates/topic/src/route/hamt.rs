@@ -23,7 +23,7 @@ pub(super) struct Hamt<T> {
     len: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct HamtNode<T> {
     /// Bit set of the 16 places that an entry occupies; meaningless at [`DEPTH_MAX`].
     leaf_places: u16,
@@ -33,6 +33,25 @@ struct HamtNode<T> {
     leaves: Box<[T]>,
     /// The child nodes, in ascending order of their places.
     branches: Box<[Arc<Self>]>,
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Nodes that updates have copied: what they cost, in a large map.
+    pub(super) static COPIES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+impl<T: Clone> Clone for HamtNode<T> {
+    fn clone(&self) -> Self {
+        #[cfg(test)]
+        COPIES.set(COPIES.get() + 1);
+        Self {
+            leaf_places: self.leaf_places,
+            branch_places: self.branch_places,
+            leaves: self.leaves.clone(),
+            branches: self.branches.clone(),
+        }
+    }
 }
 
 impl<T> Default for Hamt<T> {
@@ -54,6 +73,11 @@ impl<T> Hamt<T> {
             depth += 1;
         }
         node.find(hash, depth, is_it).map(|at| &node.leaves[at])
+    }
+
+    /// Calls `found` with each entry, in the order of their hashes' places.
+    pub(super) fn for_each<'a>(&'a self, found: &mut impl FnMut(&'a T)) {
+        self.root.for_each(found);
     }
 }
 
@@ -103,6 +127,16 @@ impl<T: Entry> Hamt<T> {
 impl<T> HamtNode<T> {
     fn empty() -> Self {
         Self { leaf_places: 0, branch_places: 0, leaves: [].into(), branches: [].into() }
+    }
+
+    /// The depth of the recursion is bounded by [`DEPTH_MAX`].
+    fn for_each<'a>(&'a self, found: &mut impl FnMut(&'a T)) {
+        for entry in &self.leaves {
+            found(entry);
+        }
+        for below in &self.branches {
+            below.for_each(found);
+        }
     }
 
     /// The index of the child node at the hash's place, if there is one.

@@ -1,15 +1,15 @@
 //! The route map: one writer at a time, readers that never wait.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use arc_swap::ArcSwap;
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
 
+use super::group::GroupRegistry;
 use super::{Group, RouteChange, RouteSnapshot, SHARDS_MAX, ShardSet};
 use crate::{Filter, SharedFilter};
 
-/// The shards that have subscriptions to a filter: the first of the two levels of routing.
+/// The shards that have subscriptions to a filter, with marks: the first of the two levels of
+/// routing.
 ///
 /// All shards of a process share one map. Each keeps the full filters of its own sessions in a
 /// [`SubscriptionIndex`](crate::SubscriptionIndex), and updates the map when its first session
@@ -18,39 +18,10 @@ use crate::{Filter, SharedFilter};
 #[derive(Debug)]
 pub struct RouteMap {
     current: ArcSwap<RouteSnapshot>,
-    writer: Mutex<Writer>,
+    /// Held while the next snapshot is made.
+    writer: Mutex<()>,
+    groups: Arc<GroupRegistry>,
     shards: usize,
-}
-
-#[derive(Debug, Default)]
-struct Writer {
-    groups: GroupRegistry,
-}
-
-/// All groups that are still referenced. While a group is referenced, it is the only one for its
-/// filter, even if the map dropped it in between.
-#[derive(Debug, Default)]
-struct GroupRegistry {
-    known: HashMap<SharedFilter, Weak<Group>, RandomState>,
-    last_id: u64,
-    /// The number of known groups at which unreferenced ones are removed.
-    prune_at: usize,
-}
-
-impl GroupRegistry {
-    fn group(&mut self, filter: &SharedFilter, shards: usize) -> Arc<Group> {
-        if let Some(group) = self.known.get(filter).and_then(Weak::upgrade) {
-            return group;
-        }
-        if self.known.len() >= self.prune_at {
-            self.known.retain(|_, group| group.strong_count() > 0);
-            self.prune_at = (self.known.len() * 2).max(64);
-        }
-        self.last_id += 1;
-        let group = Arc::new(Group::new(self.last_id, filter.clone(), shards));
-        self.known.insert(filter.clone(), Arc::downgrade(&group));
-        group
-    }
 }
 
 impl Default for RouteMap {
@@ -76,6 +47,7 @@ impl RouteMap {
         Self {
             current: ArcSwap::from_pointee(RouteSnapshot::new()),
             writer: Mutex::default(),
+            groups: Arc::default(),
             shards,
         }
     }
@@ -84,7 +56,7 @@ impl RouteMap {
     pub fn add(&self, filter: &Filter, shard: usize) -> Option<Arc<Group>> {
         self.apply(&[RouteChange::Add { filter: filter.clone(), shard }]);
         let Filter::Shared(shared) = filter else { return None };
-        self.snapshot().group(shared).cloned()
+        Some(self.group(shared))
     }
 
     /// Records that `shard` lost its last subscription to `filter`.
@@ -92,12 +64,13 @@ impl RouteMap {
         self.apply(&[RouteChange::Remove { filter: filter.clone(), shard }]);
     }
 
-    /// Applies all `changes`, in order, and publishes the result at once; cheaper than one by one.
+    /// Applies all `changes`, in order, and publishes the result at once. Each part of the map is
+    /// copied once, however many of the changes concern it: cheaper than one by one.
     ///
     /// # Panics
     /// When a shard's number is not below the map's number of shards.
     pub fn apply(&self, changes: &[RouteChange]) {
-        self.publish(changes, false);
+        self.update(changes, false);
     }
 
     /// Like [`apply`](Self::apply), but publishes a new version even without an effective change: a
@@ -106,21 +79,63 @@ impl RouteMap {
     /// # Panics
     /// When a shard's number is not below the map's number of shards.
     pub fn apply_as_new_version(&self, changes: &[RouteChange]) {
-        self.publish(changes, true);
+        self.update(changes, true);
     }
 
-    fn publish(&self, changes: &[RouteChange], always: bool) {
-        for change in changes {
-            let (RouteChange::Add { shard, .. } | RouteChange::Remove { shard, .. }) = change;
-            assert!(*shard < self.shards, "shard {shard} of {}", self.shards);
+    /// Like [`apply`](Self::apply) with what `collect` returns, unless another thread is changing
+    /// the map: then this returns false at once and `collect` is not called.
+    ///
+    /// # Panics
+    /// When a shard's number is not below the map's number of shards.
+    pub fn try_apply(&self, collect: impl FnOnce() -> Vec<RouteChange>) -> bool {
+        let _writer = match self.writer.try_lock() {
+            Ok(writer) => writer,
+            Err(TryLockError::Poisoned(error)) => error.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        let changes = collect();
+        if !changes.is_empty() {
+            self.publish(&changes, false);
+        }
+        true
+    }
+
+    fn update(&self, changes: &[RouteChange], always: bool) {
+        if changes.is_empty() && !always {
+            return;
         }
         // A panic of another writer leaves its work unpublished, so the state is consistent.
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.publish(changes, always);
+    }
+
+    /// Only with the lock of the writer.
+    fn publish(&self, changes: &[RouteChange], always: bool) {
+        for change in changes {
+            let shard = change.shard();
+            assert!(shard < self.shards, "shard {shard} of {}", self.shards);
+        }
         let mut next = RouteSnapshot::clone(&self.current.load());
-        let mut group = |filter: &SharedFilter| writer.groups.group(filter, self.shards);
+        let mut group = |filter: &SharedFilter| self.groups.group(filter, self.shards);
         if next.apply(changes, &mut group) || always {
             self.current.store(Arc::new(next));
         }
+    }
+
+    /// The group of a shared filter, made if none is referenced. It becomes visible in the map with
+    /// the first shard that is [added](RouteChange::Add) while the result is referenced.
+    pub fn group(&self, filter: &SharedFilter) -> Arc<Group> {
+        self.groups.group(filter, self.shards)
+    }
+
+    /// The group of a shared filter if it is referenced, by the map or elsewhere.
+    pub fn find_group(&self, filter: &SharedFilter) -> Option<Arc<Group>> {
+        self.groups.find(filter)
+    }
+
+    /// The number of groups that are referenced, by the map or elsewhere.
+    pub fn groups_len(&self) -> usize {
+        self.groups.len()
     }
 
     /// The current state of the map.
@@ -130,10 +145,10 @@ impl RouteMap {
 
     /// The shared groups that have members, connected or not, in no particular order.
     pub fn groups(&self) -> Vec<Arc<Group>> {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.groups.all();
         let current = self.current.load();
-        let known = writer.groups.known.values().filter_map(Weak::upgrade);
-        known.filter(|group| current.group(group.shared_filter()).is_some()).collect()
+        all.retain(|group| current.group(group.shared_filter()).is_some());
+        all
     }
 
     /// Replaces `snapshot` by the current state of the map; true if that is a newer one. Cheap when

@@ -5,14 +5,16 @@ mod generations;
 mod group;
 mod hamt;
 mod map;
+mod matched;
 mod shard_set;
 mod snapshot;
 mod targets;
 mod tree;
 
-pub use change::RouteChange;
+pub use change::{RouteChange, RouteMark};
 pub use generations::TopicHash;
-pub use group::{Choice, DurableMember, Group, GroupLoad, WaitingPlace};
+pub use group::{Choice, DurableMember, FullQueue, Group, GroupLoad, WaitingPlace};
 pub use map::RouteMap;
+pub use matched::MatchedShards;
 pub use shard_set::{SHARDS_MAX, ShardSet, ShardSetIter};
 pub use snapshot::RouteSnapshot;

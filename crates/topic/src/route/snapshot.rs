@@ -9,7 +9,7 @@ use super::generations::{Generations, TopicHash};
 use super::hamt::{Entry, Hamt};
 use super::targets::Targets;
 use super::tree::Tree;
-use super::{Group, RouteChange, ShardSet};
+use super::{Group, MatchedShards, RouteChange, ShardSet};
 use crate::{Filter, SharedFilter, TopicFilter};
 
 /// The routes at one moment. A snapshot never changes; updates of the map create new ones.
@@ -49,9 +49,19 @@ impl RouteSnapshot {
     /// `found_group` for each matching shared group; the result does not include shards that only
     /// have members of such groups.
     pub fn shards_for(&self, topic: &str, found_group: &mut impl FnMut(&Arc<Group>)) -> ShardSet {
-        let mut shards = ShardSet::EMPTY;
+        self.matched_shards(topic, found_group).all
+    }
+
+    /// Like [`RouteSnapshot::shards_for`], with the marks of the shards: a shard has a mark if any
+    /// of its filters that match `topic` has it.
+    pub fn matched_shards(
+        &self,
+        topic: &str,
+        found_group: &mut impl FnMut(&Arc<Group>),
+    ) -> MatchedShards {
+        let mut shards = MatchedShards::default();
         let mut add = |targets: &Targets| {
-            shards = shards.union(targets.shards);
+            shards = shards.union(targets.plain);
             targets.for_each_group(found_group);
         };
         if let Some(route) = self.exact_route(topic) {
@@ -62,7 +72,7 @@ impl RouteSnapshot {
     }
 
     /// The generation of `topic`: in two snapshots of a map with equal generations,
-    /// [`RouteSnapshot::shards_for`] returns the same for `topic`.
+    /// [`RouteSnapshot::matched_shards`] returns the same for `topic`.
     ///
     /// It changes when an exact filter for this topic changes, or a wildcard filter that starts
     /// with the same literal levels (up to three) or with a wildcard; and, rarely, when a filter
@@ -98,7 +108,7 @@ impl RouteSnapshot {
         } else {
             self.wildcard.get(text, &self.state)?
         };
-        targets.group(filter.group())
+        targets.group(filter.group(), &self.state)
     }
 
     /// The number of changes published before this snapshot; a batch counts as one.
@@ -122,69 +132,68 @@ impl RouteSnapshot {
         new_group: &mut impl FnMut(&SharedFilter) -> Arc<Group>,
     ) -> bool {
         self.version += 1;
+        let Self { exact, wildcard, generations, state, version } = self;
         let mut is_changed = false;
         for change in changes {
             let filter = change.filter().topic_filter();
-            let edit = |targets: &mut Targets| edit_targets(targets, change, new_group);
+            let edit = |targets: &mut Targets| edit_targets(targets, change, state, new_group);
             let has_effect = if filter.is_exact() {
-                self.update_exact(filter, edit)
+                update_exact(exact, filter, state, edit)
             } else {
-                self.wildcard.update(filter.as_str(), &self.state, edit)
+                wildcard.update(filter.as_str(), state, edit)
             };
             if has_effect {
-                self.generations.note(filter, self.version, &self.state);
+                generations.note(filter, *version, state);
                 is_changed = true;
             }
         }
         is_changed
     }
+}
 
-    fn update_exact(
-        &mut self,
-        filter: &TopicFilter,
-        edit: impl FnOnce(&mut Targets) -> bool,
-    ) -> bool {
-        let hash = self.state.hash_one(filter.as_str());
-        let is_it = |route: &ExactRoute| route.filter == *filter;
-        if let Some(route) = self.exact.get_mut(hash, is_it) {
-            let has_effect = edit(&mut route.targets);
-            if route.targets.is_empty() {
-                self.exact.remove(hash, is_it);
-            }
-            return has_effect;
+fn update_exact(
+    exact: &mut Hamt<ExactRoute>,
+    filter: &TopicFilter,
+    state: &RandomState,
+    edit: impl FnOnce(&mut Targets) -> bool,
+) -> bool {
+    let hash = state.hash_one(filter.as_str());
+    let is_it = |route: &ExactRoute| route.filter == *filter;
+    if let Some(route) = exact.get_mut(hash, is_it) {
+        let has_effect = edit(&mut route.targets);
+        if route.targets.is_empty() {
+            exact.remove(hash, is_it);
         }
-        let mut targets = Targets::default();
-        let has_effect = edit(&mut targets);
-        if !targets.is_empty() {
-            let route = ExactRoute { filter: filter.clone(), targets };
-            self.exact.insert(hash, route, &self.state);
-        }
-        has_effect
+        return has_effect;
     }
+    let mut targets = Targets::default();
+    let has_effect = edit(&mut targets);
+    if !targets.is_empty() {
+        let route = ExactRoute { filter: filter.clone(), targets };
+        exact.insert(hash, route, state);
+    }
+    has_effect
 }
 
 /// Applies one change to the targets of its filter; true if it had an effect.
 fn edit_targets(
     targets: &mut Targets,
     change: &RouteChange,
+    state: &RandomState,
     new_group: &mut impl FnMut(&SharedFilter) -> Arc<Group>,
 ) -> bool {
     match change {
-        RouteChange::Add { filter: Filter::Plain(_), shard } => {
-            let is_new = !targets.shards.contains(*shard);
-            targets.shards.insert(*shard);
-            is_new
+        RouteChange::Add { filter: Filter::Plain(_), shard } => targets.plain.add(*shard),
+        RouteChange::Remove { filter: Filter::Plain(_), shard } => targets.plain.remove(*shard),
+        RouteChange::Mark { filter: Filter::Plain(_), shard, mark, is_set } => {
+            targets.plain.mark(*shard, *mark, *is_set)
         }
-        RouteChange::Remove { filter: Filter::Plain(_), shard } => {
-            let was_present = targets.shards.contains(*shard);
-            targets.shards.remove(*shard);
-            was_present
-        }
+        RouteChange::Mark { filter: Filter::Shared(_), .. } => false,
         RouteChange::Add { filter: Filter::Shared(shared), shard } => {
-            targets.add_to_group(shared.group(), *shard, || new_group(shared))
+            targets.add_to_group(shared.group(), *shard, state, || new_group(shared))
         }
         RouteChange::Remove { filter: Filter::Shared(shared), shard } => {
-            targets.remove_from_group(shared.group(), *shard)
+            targets.remove_from_group(shared.group(), *shard, state)
         }
     }
 }

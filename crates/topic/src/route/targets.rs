@@ -1,39 +1,64 @@
 //! The targets of one filter: shards with plain subscriptions, and shared groups.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use super::{Group, ShardSet};
+use foldhash::fast::RandomState;
+
+use super::hamt::{Entry, Hamt};
+use super::{Group, MatchedShards, ShardSet};
 
 /// Shards with plain subscriptions to a filter, and the shared groups with that filter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Targets {
-    pub(super) shards: ShardSet,
-    /// Ordered by share name.
-    groups: Option<Arc<Vec<GroupTarget>>>,
+    pub(super) plain: MatchedShards,
+    /// By share name. Versions of the map share its nodes, so that a change costs as much with one
+    /// group as with many.
+    groups: Option<Arc<Hamt<GroupTarget>>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct GroupTarget {
     group: Arc<Group>,
     /// Shards that have members, connected or not.
     shards: ShardSet,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Group targets that updates have copied.
+    pub(super) static COPIES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+impl Clone for GroupTarget {
+    fn clone(&self) -> Self {
+        #[cfg(test)]
+        COPIES.set(COPIES.get() + 1);
+        Self { group: Arc::clone(&self.group), shards: self.shards }
+    }
+}
+
+impl Entry for GroupTarget {
+    fn hash(&self, state: &RandomState) -> u64 {
+        state.hash_one(self.group.name())
+    }
+}
+
 impl Targets {
     pub(super) fn is_empty(&self) -> bool {
-        self.shards.is_empty() && self.groups.is_none()
+        self.plain.all.is_empty() && self.groups.is_none()
     }
 
     pub(super) fn for_each_group(&self, found: &mut impl FnMut(&Arc<Group>)) {
-        for target in self.groups.iter().flat_map(|groups| groups.iter()) {
-            found(&target.group);
+        if let Some(groups) = &self.groups {
+            groups.for_each(&mut |target| found(&target.group));
         }
     }
 
-    pub(super) fn group(&self, name: &str) -> Option<&Arc<Group>> {
+    pub(super) fn group(&self, name: &str, state: &RandomState) -> Option<&Arc<Group>> {
         let groups = self.groups.as_ref()?;
-        let at = find(groups, name).ok()?;
-        Some(&groups[at].group)
+        let target = groups.get(state.hash_one(name), |target| target.group.name() == name)?;
+        Some(&target.group)
     }
 
     /// Adds a shard to the group `name`, which `new_group` creates if it is missing; true if that
@@ -42,40 +67,53 @@ impl Targets {
         &mut self,
         name: &str,
         shard: usize,
+        state: &RandomState,
         new_group: impl FnOnce() -> Arc<Group>,
     ) -> bool {
+        let hash = state.hash_one(name);
+        let is_it = |target: &GroupTarget| target.group.name() == name;
         let groups = Arc::make_mut(self.groups.get_or_insert_default());
-        match find(groups, name) {
-            Ok(at) => {
-                let is_new = !groups[at].shards.contains(shard);
-                groups[at].shards.insert(shard);
-                is_new
+        match groups.get(hash, is_it).map(|target| target.shards) {
+            Some(shards) if shards.contains(shard) => return false,
+            Some(_) => {
+                if let Some(target) = groups.get_mut(hash, is_it) {
+                    target.shards.insert(shard);
+                }
             }
-            Err(at) => {
+            None => {
                 let target = GroupTarget { group: new_group(), shards: ShardSet::single(shard) };
-                groups.insert(at, target);
-                true
+                groups.insert(hash, target, state);
             }
         }
+        true
     }
 
     /// Removes a shard from the group `name`, and the group with its last shard; true if that
     /// changed anything.
-    pub(super) fn remove_from_group(&mut self, name: &str, shard: usize) -> bool {
-        let Some(groups) = self.groups.as_mut().map(Arc::make_mut) else { return false };
-        let Ok(at) = find(groups, name) else { return false };
-        let was_present = groups[at].shards.contains(shard);
-        groups[at].shards.remove(shard);
-        if groups[at].shards.is_empty() {
-            groups.remove(at);
+    pub(super) fn remove_from_group(
+        &mut self,
+        name: &str,
+        shard: usize,
+        state: &RandomState,
+    ) -> bool {
+        let hash = state.hash_one(name);
+        let is_it = |target: &GroupTarget| target.group.name() == name;
+        let Some(groups) = &mut self.groups else { return false };
+        let shards = groups.get(hash, is_it).map(|target| target.shards).unwrap_or_default();
+        if !shards.contains(shard) {
+            return false;
         }
-        if groups.is_empty() {
+        let is_last = shards == ShardSet::single(shard);
+        if is_last && groups.len() == 1 {
             self.groups = None;
+            return true;
         }
-        was_present
+        let groups = Arc::make_mut(groups);
+        if is_last {
+            groups.remove(hash, is_it);
+        } else if let Some(target) = groups.get_mut(hash, is_it) {
+            target.shards.remove(shard);
+        }
+        true
     }
-}
-
-fn find(groups: &[GroupTarget], name: &str) -> Result<usize, usize> {
-    groups.binary_search_by(|target| target.group.name().cmp(name))
 }

@@ -1,4 +1,6 @@
-//! The memory budget of queued messages: when it is used up, publishers are refused or held back.
+//! What cannot be taken in: publishers are refused or held back, before anything is acknowledged,
+//! when the memory budget of queued messages is used up, when the journal takes nothing, and when
+//! the queue of a receiver is full (see [`full`](super::full)).
 //!
 //! Once the budget is used up, a QoS 1 or 2 message that would have to be queued is refused before
 //! it is acknowledged: an acknowledged one is never dropped for the budget. For the sessions of
@@ -29,7 +31,7 @@ const CLOGGED_NS: u64 = 5_000_000_000;
 /// A held-back publisher that tried again no later than this is still the same case.
 const HELD_AGAIN_NS: u64 = 5_000_000_000;
 
-/// When a publisher was first and last held back for the budget.
+/// When the message at which a publisher is held back was tried first and last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BudgetHold {
     since_ns: u64,
@@ -39,10 +41,14 @@ pub(super) struct BudgetHold {
 impl Shard {
     /// Adds what this shard holds to the shared sums, and notes whether there is room.
     #[inline]
-    pub(in crate::shard) fn settle_memory(&mut self, net: &Net) {
+    pub(in crate::shard) fn settle_memory(&mut self, net: &mut Net) {
         let held = self.held_bytes();
         let memory = &self.shared.memory;
-        self.admission.ledger.settle(memory, held, net.buffered_bytes());
+        let makes_room = self.admission.ledger.settle(memory, held, net.buffered_bytes());
+        if makes_room {
+            self.tell_room(net);
+        }
+        let memory = &self.shared.memory;
         let (queues, buffers) = (memory.queues(), memory.buffers());
         self.admission.overload.set_buffers_full(buffers >= memory.buffers_max);
         // With what is too little to be told, as before a read: or a publisher that is let go on
@@ -55,6 +61,15 @@ impl Shard {
             self.stats.queues_bytes.set(queues);
             self.stats.memory_bytes.set(queues + buffers);
         }
+    }
+
+    /// Whether all buffers together are at their limit at this moment: within a turn,
+    /// input is kept for many connections.
+    #[cold]
+    pub(in crate::shard) fn has_no_room_for_input(&mut self, net: &Net) -> bool {
+        let memory = &self.shared.memory;
+        self.admission.ledger.settle_buffers(memory, net.buffered_bytes());
+        memory.buffers() >= memory.buffers_max
     }
 
     /// What this shard holds beside messages that wait.
@@ -80,6 +95,7 @@ impl Shard {
     pub(in crate::shard) fn update_budget(&mut self) {
         self.admission.queues_full = self.queues_bytes() >= self.shared.memory.queues_max;
         self.admission.journal_stalled = self.durability.is_stalled();
+        self.admission.any_full = self.shared.room.is_any_full();
     }
 
     /// Far above the budget: what could only perhaps have to wait is refused too.
@@ -88,8 +104,8 @@ impl Shard {
         self.queues_bytes() >= queues_max.saturating_add(queues_max / 4)
     }
 
-    /// With the budget used up or the journal stuck: what becomes of a PUBLISH to `topic`, if it
-    /// cannot be taken in.
+    /// With the budget used up, the journal stuck or a full queue anywhere: what becomes of a
+    /// PUBLISH to `topic`, if it cannot be taken in.
     #[cold]
     pub(in crate::shard) fn refuse_new(
         &mut self,
@@ -129,6 +145,8 @@ impl Shard {
             self.stats.journal_refused_publishes_total.increment();
         } else if self.admission.queues_full && self.would_wait(&to, publish.qos, clogged) {
             self.stats.refused_publishes_total.increment();
+        } else if self.admission.any_full && to.is_full() {
+            self.stats.refused_queue_full_total.increment();
         } else {
             return false;
         }
@@ -170,7 +188,7 @@ impl Shard {
             |slot: SessionSlot| self.sessions.get(slot).is_some_and(|s| s.journal.is_durable());
         qos == QoS::ExactlyOnce && is_journaled(slot)
             || publish.retain && is_retained_durably(durable, topic)
-            || to.remote.iter().any(|shard| durable.has_sessions(shard))
+            || to.remote.iter().any(|shard| durable.has_receivers(shard, to.durable))
             || to.groups.iter().flat_map(|groups| groups.iter()).any(|g| g.durable_members() > 0)
             || to.local.iter().any(|target| {
                 effective_qos(qos, target.qos) != QoS::AtMostOnce && is_journaled(target.session)

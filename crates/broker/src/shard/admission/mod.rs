@@ -2,6 +2,7 @@
 //! the memory budget, publishers held back, load shed step by step, slow clients.
 
 pub(super) mod budget;
+mod full;
 mod overload;
 mod pressure;
 mod slow;
@@ -14,6 +15,7 @@ use tacho_net::ConnId;
 use crate::config;
 use crate::memory::{Ledger, Memory};
 use crate::permits::Quota;
+use full::{EndingSessions, ExpiryLook};
 use overload::LoadShedding;
 use slow::DropReport;
 use throttle::Throttle;
@@ -31,6 +33,12 @@ pub(super) struct Admission {
     /// As of the last read the journal takes nothing: its disk is full or failing, or it is at its
     /// limit.
     journal_stalled: bool,
+    /// As of the last read the queue of a session or a shared subscription anywhere is full.
+    any_full: bool,
+    /// [`Room::made`](crate::room::Room::made) at the end of the last turn.
+    room_made: u64,
+    ending: EndingSessions,
+    expiry_look: ExpiryLook,
     drop_report: DropReport,
 }
 
@@ -47,6 +55,10 @@ impl Admission {
             ledger: Ledger::new(memory),
             queues_full: false,
             journal_stalled: false,
+            any_full: false,
+            room_made: 0,
+            ending: EndingSessions::default(),
+            expiry_look: ExpiryLook::default(),
             drop_report: DropReport::default(),
         }
     }
@@ -54,7 +66,7 @@ impl Admission {
     /// Whether messages of QoS 1 and 2 may have to be refused at present.
     #[inline]
     pub(super) fn may_refuse(&self) -> bool {
-        self.queues_full | self.journal_stalled
+        self.queues_full | self.journal_stalled | self.any_full
     }
 
     /// Whether the budget of waiting messages is used up.
@@ -75,9 +87,14 @@ impl Admission {
         self.overload.shed_above_bytes()
     }
 
-    /// When to look at the load again if nothing happens.
+    /// When to look at the load, at what was dropped and at full queues again if nothing happens.
     pub(super) fn next_look_ns(&self) -> Option<u64> {
-        self.overload.next_look_ns()
+        let looks_ns = [
+            self.overload.next_look_ns(),
+            self.drop_report.next_look_ns(),
+            self.expiry_look.due_ns,
+        ];
+        looks_ns.into_iter().flatten().min()
     }
 
     /// A connection left this shard.

@@ -1,8 +1,12 @@
 //! Load shedding in steps, raised while the loop lags or buffer memory is short.
 //!
-//! Lag is proportional to the mean waiting time of an event that arrives at a random moment: the
-//! sum of the squared turn durations, divided by the length of the window. One long turn among
-//! idle ones hardly counts; turns without a pause between them count in full.
+//! Lag is the mean time that an event which arrives at a random moment waits, doubled: the sum of
+//! each turn's duration times the wait of what arrives in it, divided by the length of the window.
+//! That wait is the turn's duration, or several of them if the turn leaves connections unread or
+//! unwritten. One long turn among idle ones hardly counts; turns without a pause between them count
+//! in full.
+//!
+//! A shard whose lag stays above a second is unhealthy, although it makes progress.
 
 use tacho_codec::ReasonCode;
 use tacho_net::ConnId;
@@ -11,6 +15,12 @@ use tacho_session::server::End;
 use crate::config;
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
+
+/// A client that has sent less in a window is not held back for load: the mean may be less where
+/// all others are.
+const LIGHT_BYTES: u64 = 1024;
+/// A loop that lags more than this is unhealthy.
+const LAG_US_MAX: u64 = 1_000_000;
 
 /// The step of load shedding; each step includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,9 +55,11 @@ struct Ladder {
     /// Number of the window, to distinguish its counts from those of earlier windows.
     window: u32,
     window_began_ns: u64,
-    /// Sum of the squares of this window's turns, in square microseconds.
-    squares_us: u64,
+    /// Sum of each turn's duration times the wait of what arrived in it, in square microseconds.
+    waits_us: u64,
     lag_us: u64,
+    /// Since when the lag has been above what is healthy.
+    lagging_since_ns: Option<u64>,
     memory_percent: u64,
     calm_windows: u64,
 }
@@ -59,18 +71,19 @@ impl Ladder {
             level: OverloadLevel::Normal,
             window: 0,
             window_began_ns: 0,
-            squares_us: 0,
+            waits_us: 0,
             lag_us: 0,
+            lagging_since_ns: None,
             memory_percent: 0,
             calm_windows: 0,
         }
     }
 
-    /// Adds a turn's duration; true at the end of the window.
+    /// Adds a turn's duration and the wait of what arrived in it; true at the end of the window.
     #[inline]
-    fn turned(&mut self, now_ns: u64, turn_ns: u64) -> bool {
-        let turn_us = turn_ns / 1_000;
-        self.squares_us = self.squares_us.saturating_add(turn_us.saturating_mul(turn_us));
+    fn turned(&mut self, now_ns: u64, turn_ns: u64, wait_ns: u64) -> bool {
+        let (turn_us, wait_us) = (turn_ns / 1_000, wait_ns / 1_000);
+        self.waits_us = self.waits_us.saturating_add(turn_us.saturating_mul(wait_us));
         now_ns >= self.window_ends_ns()
     }
 
@@ -84,9 +97,11 @@ impl Ladder {
         // The first window began before the clock was known.
         let began_ns = if self.window == 0 { now_ns - window_ns } else { self.window_began_ns };
         let elapsed_ns = (now_ns - began_ns).max(1);
-        self.lag_us = self.squares_us.saturating_mul(1_000) / elapsed_ns;
+        self.lag_us = self.waits_us.saturating_mul(1_000) / elapsed_ns;
+        self.lagging_since_ns =
+            (self.lag_us > LAG_US_MAX).then(|| self.lagging_since_ns.unwrap_or(began_ns));
         self.memory_percent = memory_percent;
-        (self.squares_us, self.window_began_ns) = (0, now_ns);
+        (self.waits_us, self.window_began_ns) = (0, now_ns);
         self.window = self.window.wrapping_add(1).max(1);
         let before = self.level;
         if self.reached(false) > before {
@@ -173,7 +188,9 @@ impl LoadShedding {
 
     /// The end of the window, so that an idle shard also leaves a step in time.
     pub(super) fn next_look_ns(&self) -> Option<u64> {
-        (self.ladder.level > OverloadLevel::Normal).then(|| self.ladder.window_ends_ns())
+        let looks =
+            self.ladder.level > OverloadLevel::Normal || self.ladder.lagging_since_ns.is_some();
+        looks.then(|| self.ladder.window_ends_ns())
     }
 }
 
@@ -190,7 +207,9 @@ impl Shard {
     #[inline]
     pub(in crate::shard) fn watch_load(&mut self, net: &mut Net) {
         self.settle_memory(net);
-        if self.admission.overload.ladder.turned(net.now_ns(), net.wait_ns()) {
+        self.report_drops(net.now_ns());
+        let (turn_ns, wait_ns) = (net.last_turn_ns(), net.wait_ns());
+        if self.admission.overload.ladder.turned(net.now_ns(), turn_ns, wait_ns) {
             self.look_at_load(net);
         }
         if !self.admission.overload.ending.is_empty() {
@@ -211,10 +230,10 @@ impl Shard {
         let ladder = &self.admission.overload.ladder;
         self.stats.loop_lag_us.set(ladder.lag_us);
         self.stats.loop_lag_us_max.set(ladder.lag_us.max(self.stats.loop_lag_us_max.value()));
+        self.stats.note_lagging(ladder.lagging_since_ns);
         if let Some(left) = left {
             self.overload_changed(net, left);
         }
-        self.report_drops(net.now_ns());
     }
 
     fn overload_changed(&mut self, net: &mut Net, left: OverloadLevel) {
@@ -256,7 +275,7 @@ impl Shard {
         }
         inflow.bytes += bytes as u64;
         overload.bytes_in += bytes as u64;
-        overload.throttles() && inflow.bytes >= overload.fair_bytes
+        overload.throttles() && inflow.bytes >= overload.fair_bytes.max(LIGHT_BYTES)
     }
 
     /// The reason to refuse a CONNECT for load, if any.
@@ -312,7 +331,7 @@ mod tests {
         let until = ladder.window + windows;
         while ladder.window < until {
             *now_ns += turn_ms.max(1) * MS;
-            if ladder.turned(*now_ns, turn_ms * MS) {
+            if ladder.turned(*now_ns, turn_ms * MS, turn_ms * MS) {
                 ladder.look(*now_ns, 0);
             }
         }
@@ -336,7 +355,7 @@ mod tests {
     fn one_long_pause_is_no_more_than_slower_accepting() {
         let (mut ladder, mut now_ns) = ladder();
         now_ns += 1_500 * MS;
-        assert!(ladder.turned(now_ns, 1_500 * MS));
+        assert!(ladder.turned(now_ns, 1_500 * MS, 1_500 * MS));
         ladder.look(now_ns, 0);
         assert_eq!(ladder.level, OverloadLevel::SlowAccepts);
         busy(&mut ladder, &mut now_ns, 0, 20);
@@ -361,6 +380,34 @@ mod tests {
         }
         left.reverse();
         assert_eq!(left, OverloadLevel::ALL);
+    }
+
+    #[test]
+    fn what_a_short_turn_leaves_unread_waits_for_the_turns_that_it_needs() {
+        let (mut ladder, mut now_ns) = ladder();
+        // Turns of a millisecond without a pause, and a hundred of them until all are served.
+        for _ in 0..1_000 {
+            now_ns += MS;
+            if ladder.turned(now_ns, MS, 100 * MS) {
+                ladder.look(now_ns, 0);
+                assert_eq!(ladder.lag_us, 100_000);
+            }
+        }
+        assert_eq!(ladder.level, OverloadLevel::SlowAccepts);
+    }
+
+    #[test]
+    fn lag_above_a_second_is_unhealthy_since_its_window_began_and_until_it_is_below() {
+        let (mut ladder, mut now_ns) = ladder();
+        busy(&mut ladder, &mut now_ns, 900, 3);
+        assert_eq!(ladder.lagging_since_ns, None);
+        let since_ns = now_ns;
+        for _ in 0..3 {
+            busy(&mut ladder, &mut now_ns, 1_500, 1);
+            assert_eq!(ladder.lagging_since_ns, Some(since_ns));
+        }
+        busy(&mut ladder, &mut now_ns, 100, 1);
+        assert_eq!(ladder.lagging_since_ns, None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::budget::BudgetHold;
 use super::overload::Inflow;
+use super::slow::ToldDrops;
 
 /// The pressure that one session's client is under or causes. It takes memory from the first time
 /// on that there is any.
@@ -12,6 +13,9 @@ pub(in crate::shard) struct ClientPressure(Option<Box<Pressure>>);
 struct Pressure {
     inflow: Inflow,
     hold: BudgetHold,
+    drops: ToldDrops,
+    /// When the log last named the session as full.
+    full_told_ns: Option<u64>,
     /// Bytes of its unread input that were looked at ahead of their turn.
     read_ahead_len: u32,
     /// Since when its output is above its limit.
@@ -52,6 +56,29 @@ impl ClientPressure {
     /// A QoS 0 message for the client was dropped to shed load.
     pub(in crate::shard) fn message_shed(&mut self) {
         self.get_or_make().shed += 1;
+    }
+
+    /// A message of the client was taken in: it is not the one at which it was held back before.
+    #[inline]
+    pub(in crate::shard) fn message_taken(&mut self) {
+        if let Some(pressure) = &mut self.0 {
+            pressure.hold = BudgetHold::default();
+        }
+    }
+
+    /// Whether the log may name the session as full: not within `pause_ns` of the last time.
+    pub(super) fn may_tell_full(&mut self, now_ns: u64, pause_ns: u64) -> bool {
+        let told_ns = &mut self.get_or_make().full_told_ns;
+        let may = told_ns.is_none_or(|told_ns| now_ns.saturating_sub(told_ns) >= pause_ns);
+        if may {
+            *told_ns = Some(now_ns);
+        }
+        may
+    }
+
+    /// What the log has said of messages that the client missed.
+    pub(super) fn drops(&mut self) -> &mut ToldDrops {
+        &mut self.get_or_make().drops
     }
 
     /// QoS 0 messages that the client did not get because the shard sheds load.

@@ -1,18 +1,39 @@
 //! Slow clients: since when their output is blocked, and how many messages they have missed.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
 
-/// Between two log lines about dropped messages.
-const REPORT_NS: u64 = 10_000_000_000;
+/// Between two log lines about messages that one session has missed.
+const TOLD_AGAIN_NS: u64 = 60_000_000_000;
+/// From the first message that a session misses to the log line: it tells how many more there were.
+const GATHERED_NS: u64 = 250_000_000;
+/// Lines written at once; further sessions follow with the next look.
+const LINES_MAX: usize = 16;
 
-/// What a shard has dropped when it last said so.
+/// Sessions that have missed messages of which the log has not told.
 #[derive(Debug, Default)]
 pub(crate) struct DropReport {
-    told: u64,
-    not_before_ns: u64,
-    /// The session that missed a message last.
-    latest: Option<SessionSlot>,
+    /// The first one is due first.
+    due: BinaryHeap<Reverse<(u64, SessionSlot)>>,
+}
+
+/// What the log has told of the messages that one session has missed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ToldDrops {
+    missed: u64,
+    at_ns: Option<u64>,
+    /// It is among the sessions of a [`DropReport`].
+    is_due: bool,
+}
+
+impl DropReport {
+    /// When the next line is due.
+    pub(super) fn next_look_ns(&self) -> Option<u64> {
+        self.due.peek().map(|Reverse((due_ns, _))| *due_ns)
+    }
 }
 
 impl Shard {
@@ -31,34 +52,57 @@ impl Shard {
         session.pressure.output_unblocked();
     }
 
-    /// Remembers which client missed a message, for the log.
-    #[inline]
-    pub(in crate::shard) fn note_drop(&mut self, slot: SessionSlot) {
-        self.admission.drop_report.latest = Some(slot);
-    }
-
-    /// One log line about messages that slow clients have missed, if there were any lately.
-    pub(in crate::shard) fn report_drops(&mut self, now_ns: u64) {
-        let stats = &self.stats;
-        let counters = [
-            &stats.dropped_output_full_total,
-            &stats.dropped_queue_full_total,
-            &stats.dropped_overload_total,
-        ];
-        let dropped: u64 = counters.into_iter().map(|counter| counter.value()).sum();
-        let report = &mut self.admission.drop_report;
-        if dropped == report.told || now_ns < report.not_before_ns {
+    /// A client has missed a message because it is slow or its queue is full: the log tells it,
+    /// once a minute.
+    pub(in crate::shard) fn note_drop(&mut self, net: &Net, slot: SessionSlot) {
+        let drops = self.sessions[slot].pressure.drops();
+        if std::mem::replace(&mut drops.is_due, true) {
             return;
         }
-        let latest = report.latest.and_then(|slot| self.sessions.get(slot));
-        let client_id = latest.map_or("?", |session| &session.key().client_id);
+        let soon_ns = net.now_ns() + GATHERED_NS;
+        let due_ns = drops.at_ns.map_or(soon_ns, |at_ns| soon_ns.max(at_ns + TOLD_AGAIN_NS));
+        self.admission.drop_report.due.push(Reverse((due_ns, slot)));
+    }
+
+    /// Writes the log lines about missed messages that are due.
+    #[inline]
+    pub(in crate::shard) fn report_drops(&mut self, now_ns: u64) {
+        if self.admission.drop_report.next_look_ns().is_some_and(|due_ns| due_ns <= now_ns) {
+            self.report_due_drops(now_ns);
+        }
+    }
+
+    #[cold]
+    fn report_due_drops(&mut self, now_ns: u64) {
+        for _ in 0..LINES_MAX {
+            let due = &mut self.admission.drop_report.due;
+            if due.peek().is_none_or(|Reverse((due_ns, _))| *due_ns > now_ns) {
+                return;
+            }
+            // Another session may have got the slot of one that has ended.
+            if let Some(Reverse((_, slot))) = due.pop()
+                && let Some(session) = self.sessions.get_mut(slot)
+                && session.pressure.drops().is_due
+            {
+                self.tell_drops(now_ns, slot);
+            }
+        }
+    }
+
+    fn tell_drops(&mut self, now_ns: u64, slot: SessionSlot) {
+        let session = &mut self.sessions[slot];
+        let total = session.missed_total();
+        let drops = session.pressure.drops();
+        let dropped = total - std::mem::replace(&mut drops.missed, total);
+        (drops.at_ns, drops.is_due) = (Some(now_ns), false);
         tracing::warn!(
             shard = self.id,
-            dropped = dropped - report.told,
-            client_id,
-            "messages to slow clients were dropped; the client is the latest of them"
+            client_id = &*session.key().client_id,
+            connected = session.connection().is_some(),
+            dropped,
+            total,
+            queued = session.machine.queue_len(),
+            "messages were dropped: the client is slow, or does not come back for them"
         );
-        report.told = dropped;
-        report.not_before_ns = now_ns + REPORT_NS;
     }
 }

@@ -23,8 +23,8 @@ const PINGRESP: [u8; 2] = [0xd0, 0x00];
 pub(in crate::shard) enum HoldReason {
     /// Receivers or other shards are behind.
     Backlog,
-    /// Its message would have to wait, and there is no memory for that; or the journal cannot take
-    /// it.
+    /// Its message would have to wait, and there is no memory for that, or a queue is full; or the
+    /// journal cannot take it.
     Budget,
     /// The shard sheds load, and it sends more than its part.
     Overload,
@@ -33,6 +33,8 @@ pub(in crate::shard) enum HoldReason {
 /// The publishers held back at present.
 pub(super) struct Throttle {
     held: Vec<(ConnId, HoldReason)>,
+    /// Other shards know that this one holds publishers back until there is room.
+    awaits_room: bool,
     timer: Option<TimerId>,
     /// Held while this shard's backlog holds back the publishers of all shards.
     backlog: Option<Permit>,
@@ -41,7 +43,7 @@ pub(super) struct Throttle {
 
 impl Throttle {
     pub(super) fn new(backlogged: Arc<Quota>) -> Self {
-        Self { held: Vec::new(), timer: None, backlog: None, backlogged }
+        Self { held: Vec::new(), awaits_room: false, timer: None, backlog: None, backlogged }
     }
 
     /// Tells the other shards whether this one is behind: from `max` unfinished fan-outs on, and
@@ -51,6 +53,11 @@ impl Throttle {
         if is_behind != self.backlog.is_some() {
             self.backlog = is_behind.then(|| self.backlogged.take());
         }
+    }
+
+    /// Whether a publisher is held back until there is room.
+    fn awaits_it(&self) -> bool {
+        self.held.iter().any(|(_, why)| *why == HoldReason::Budget)
     }
 
     #[cfg(feature = "sim")]
@@ -125,6 +132,10 @@ impl Shard {
         if !reads_on {
             net.pause_read(conn);
         }
+        if why == HoldReason::Budget && !self.admission.throttle.awaits_room {
+            self.admission.throttle.awaits_room = true;
+            self.shared.room.hold(self.id, true);
+        }
         if why != HoldReason::Budget || !self.admission.throttle.held.contains(&(conn, why)) {
             self.admission.throttle.held.push((conn, why));
         }
@@ -141,22 +152,37 @@ impl Shard {
         if net.shards() > 1 {
             self.tell_backlog();
         }
+        // Read after it is known everywhere that publishers are held back here, see `Room`.
+        let room_made = self.shared.room.made();
+        let was_made = std::mem::replace(&mut self.admission.room_made, room_made) != room_made;
         if !self.admission.throttle.held.is_empty() {
-            self.release_held(net);
+            self.release_held(net, was_made);
+        }
+        if self.admission.throttle.awaits_room && !self.admission.throttle.awaits_it() {
+            self.admission.throttle.awaits_room = false;
+            self.shared.room.hold(self.id, false);
         }
     }
 
+    /// `room_made`: somewhere there is room again, perhaps for what a publisher is held back at. It
+    /// tries again, and is held back again if not.
     #[cold]
-    fn release_held(&mut self, net: &mut Net) {
+    fn release_held(&mut self, net: &mut Net, room_made: bool) {
+        self.update_budget();
         let behind = self.delivery.unfinished() > self.limits().fanout_backlog_max / 2
             || (net.shards() > 1 && self.others_are_behind(net))
             || self.durability.is_behind();
+        let refuses = self.admission.may_refuse() && !room_made;
+        let throttles = self.admission.overload.throttles();
+        if behind && refuses && throttles {
+            return;
+        }
         let mut held = std::mem::take(&mut self.admission.throttle.held);
         held.retain(|&(conn, why)| {
             let stays = match why {
                 HoldReason::Backlog => behind,
-                HoldReason::Budget => self.admission.may_refuse(),
-                HoldReason::Overload => self.admission.overload.throttles(),
+                HoldReason::Budget => refuses,
+                HoldReason::Overload => throttles,
             };
             if !stays {
                 net.resume_read(conn);

@@ -95,7 +95,7 @@ impl Shard {
         self.durability.act(slot, session.subject(), |machine, recorder| {
             machine.drop_expired(net.now_ns(), recorder);
         });
-        self.count_expired(slot);
+        self.count_dropped(net, slot);
         self.sessions.count_places(slot);
         self.report_link(link);
     }

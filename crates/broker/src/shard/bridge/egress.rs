@@ -38,7 +38,7 @@ impl Shard {
         let slot = target.session;
         let session = &self.sessions[slot];
         let Some(link) = session.link() else { return BatchSeq::DONE };
-        let entry = &mut self.bridges.all[link.index()];
+        let entry = &self.bridges.all[link.index()];
         let bridge = self.shared.bridges.at(entry.bridge);
         let rule = target.subscription_ids.as_slice().first();
         let rule = rule.and_then(|id| bridge.config().egress.get(*id as usize - 1));
@@ -46,9 +46,9 @@ impl Shard {
         let (header, now_ns) = (message.header(), net.now_ns());
         let size_bytes = u32::try_from(message.size_bytes() + MESSAGE_BYTES).unwrap_or(u32::MAX);
         if !session.machine.takes_now() && !bridge.has_room(size_bytes) {
-            entry.dropped_full += 1;
             self.stats.dropped_queue_full_total.increment();
-            self.note_drop(slot);
+            self.sessions[slot].pressure.message_shed();
+            self.note_drop(net, slot);
             self.report_link(link);
             return BatchSeq::DONE;
         }

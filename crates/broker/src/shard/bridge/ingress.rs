@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tacho_codec::{
     Ack, AckKind, Direction, Frame, Packet, Publish, PublishProperties, QoS, ReasonCode,
-    split_frame,
+    announced_len, split_frame,
 };
 use tacho_net::ConnId;
 use tacho_session::Inbound;
@@ -35,16 +35,20 @@ impl Shard {
         data: &[u8],
     ) -> usize {
         self.update_budget();
-        self.bridges.all[link.index()].protocol.heard();
+        self.bridge_heard(link);
         let slot = self.bridges.all[link.index()].slot;
         // Before CONNACK there are no exchanges: recorded ones belong to the previous connection.
         let is_up = self.bridges.all[link.index()].stage == Stage::Up;
         let (mut used, ahead) = (0, self.read_ahead_len(Some(slot).filter(|_| is_up)));
         let mut flow = Flow::Continue;
-        while used < data.len() {
+        let mut has_time = true;
+        while used < data.len() && has_time {
             let frame = match split_frame(&data[used..], self.limits().packet_size_max) {
                 Ok(Some(frame)) => frame,
-                Ok(None) => break,
+                Ok(None) => {
+                    net.expect_unit(announced_len(&data[used..]).unwrap_or(0));
+                    break;
+                }
                 Err(error) => {
                     self.break_off(net, link, &format!("it broke the protocol: {error}"));
                     return data.len();
@@ -59,6 +63,11 @@ impl Shard {
                 Flow::Hold => break,
                 Flow::Stop => return data.len(),
             }
+            has_time = net.charge(1);
+        }
+        if !has_time && used < data.len() {
+            // The rest comes again in the next turn.
+            net.resume_read(conn);
         }
         let unread = &data[used..];
         let looked = ahead.saturating_sub(used);
@@ -87,6 +96,11 @@ impl Shard {
             self.hold_publisher(net, conn, HoldReason::Backlog, false);
         }
         used
+    }
+
+    /// A part of a large packet has arrived.
+    pub(in crate::shard) fn bridge_heard(&mut self, link: LinkIndex) {
+        self.bridges.all[link.index()].protocol.heard();
     }
 
     fn bridge_packet(
@@ -245,7 +259,8 @@ impl Shard {
         let route = self.routing.lookup(mapped.topic);
         let to = route.to.clone();
         let intake = Intake { now_ns: net.now_ns(), routed_version, source, retained_version };
-        let message = Message::from_publish(Arc::clone(&route.topic), &mapped, intake);
+        let topic = Arc::clone(&route.topic);
+        let message = Message::from_input(topic, &mapped, intake, net.shared_input());
         // The exchange is the one with the remote broker, whatever form the message has here.
         let qos = publish.qos;
         let acknowledge =

@@ -125,7 +125,6 @@ impl Shard {
             refusals_told_ns: 0,
             granted: Granted::ALL,
             held_bytes: 0,
-            dropped_full: 0,
         });
     }
 

@@ -59,8 +59,6 @@ struct BridgeLink {
     granted: Granted,
     /// Bytes in the queue that are counted in the bridge's total.
     held_bytes: u64,
-    /// Messages dropped because the bridge's buffer was full.
-    dropped_full: u64,
 }
 
 /// The known state of the remote broker's session for a link.
@@ -168,7 +166,7 @@ impl Shard {
         stats.dropped_too_large.set(dropped(DropReason::PacketTooLarge));
         let full = dropped(DropReason::QueueFull) + dropped(DropReason::QueueBytesFull);
         let full = full + dropped(DropReason::NoCredit) + dropped(DropReason::Offline);
-        let shed = session.pressure.shed_total();
-        stats.dropped_full.set(full + shed + entry.dropped_full);
+        // Those that the bridge's buffer had no room for are among the shed ones.
+        stats.dropped_full.set(full + session.pressure.shed_total());
     }
 }

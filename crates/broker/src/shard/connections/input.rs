@@ -1,7 +1,8 @@
 //! Connections: input of accepted connections, by their phase.
 
 use tacho_codec::{
-    Ack, AckKind, Direction, Disconnect, Frame, Packet, Publish, ReasonCode, Version, split_frame,
+    Ack, AckKind, Direction, Disconnect, Frame, Packet, Publish, ReasonCode, Version,
+    announced_len, split_frame,
 };
 use tacho_net::ConnId;
 use tacho_session::ProtocolError;
@@ -27,7 +28,6 @@ impl Shard {
         conn: ConnId,
         data: &[u8],
     ) -> usize {
-        let mut used = 0;
         let mut session = match self.connections.get(conn) {
             Connection::Active { session, .. } => Some(session),
             Connection::Opening { .. } | Connection::Authenticating { .. } => None,
@@ -37,26 +37,23 @@ impl Shard {
             }
             Connection::Vacant | Connection::Closing => return data.len(),
         };
-        if let Connection::Opening { .. } = self.connections.get(conn)
-            && data.first().is_some_and(|&b| b != CONNECT)
-        {
-            // [MQTT-3.1.0-1]: known from one byte, so nothing is kept for the claimed length.
-            self.stats.protocol_errors_total.increment();
-            self.drop_connection(net, conn);
+        if self.begins_wrong(net, conn, data) {
             return data.len();
         }
         self.update_budget();
         let ahead = self.read_ahead_len(session);
-        let mut flow = Flow::Continue;
-        while used < data.len() {
+        let (mut used, mut flow, mut has_time) = (0, Flow::Continue, true);
+        while used < data.len() && has_time {
             let frame = match split_frame(&data[used..], self.frame_bytes_max(session)) {
                 Ok(Some(frame)) => frame,
-                Ok(None) if self.holds_too_much(data.len() - used) => {
-                    self.stats.ended_incomplete_total.increment();
-                    self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+                Ok(None) if self.holds_too_much(net, data.len() - used) => {
+                    self.end_incomplete(net, conn);
                     return data.len();
                 }
-                Ok(None) => break,
+                Ok(None) => {
+                    net.expect_unit(announced_len(&data[used..]).unwrap_or(0));
+                    break;
+                }
                 Err(error) => {
                     self.protocol_error(net, conn, &error);
                     return data.len();
@@ -72,6 +69,7 @@ impl Shard {
                 Flow::Hold => break,
                 Flow::Stop => return data.len(),
             }
+            has_time = net.charge(1);
             if session.is_none() {
                 match self.connections.get(conn) {
                     Connection::Active { session: slot, .. } => session = Some(slot),
@@ -80,12 +78,28 @@ impl Shard {
                 }
             }
         }
+        if !has_time && used < data.len() {
+            // The rest comes again in the next turn.
+            net.resume_read(conn);
+        }
         match session {
             Some(slot) if self.input_handled(net, conn, slot, data, (used, flow)) == Flow::Stop => {
                 data.len()
             }
             _ => used,
         }
+    }
+
+    /// Ends a new connection whose first packet is no CONNECT [MQTT-3.1.0-1]: known from one byte,
+    /// so nothing is kept for the claimed length.
+    fn begins_wrong(&mut self, net: &mut Net, conn: ConnId, data: &[u8]) -> bool {
+        let is_wrong = matches!(self.connections.get(conn), Connection::Opening { .. })
+            && data.first().is_some_and(|&b| b != CONNECT);
+        if is_wrong {
+            self.stats.protocol_errors_total.increment();
+            self.drop_connection(net, conn);
+        }
+        is_wrong
     }
 
     /// After the packets of one read, of which `used` bytes are handled: what is read ahead, what
@@ -111,9 +125,17 @@ impl Shard {
             self.set_read_ahead_len(slot, looked);
         }
         self.pump(net, slot);
-        let why = self.reason_to_hold(net, slot, flow, used);
-        // A client that we do not read cannot be blamed for what does not arrive.
-        if used > 0 || why.is_some() || self.is_large_packet_on_its_way(slot, data.len()) {
+        let session = &mut self.sessions[slot];
+        let sent = match used {
+            0 => session.partial_grew(data.len()),
+            used => used.saturating_sub(session.partial_finished()),
+        };
+        let why = self.reason_to_hold(net, slot, flow, sent);
+        // A client that we do not read cannot be blamed for what does not arrive. Only whole
+        // packets are signs of life [MQTT-3.1.2-22], or a client could stay for ever with a byte
+        // now and then. But one packet may take a slow line longer than the keep alive: each
+        // kilobyte more of it counts too.
+        if used > 0 || why.is_some() || sent > 0 {
             let now_ns = net.now_ns();
             self.sessions[slot].machine.handle_activity(now_ns);
         }
@@ -137,30 +159,22 @@ impl Shard {
         }
     }
 
-    /// Why a client is not read for a while, if so.
+    /// Why a client that has sent so many bytes is not read for a while, if so.
     #[inline]
     fn reason_to_hold(
         &mut self,
         net: &Net,
         slot: SessionSlot,
         flow: Flow,
-        used: usize,
+        sent: usize,
     ) -> Option<HoldReason> {
         if flow == Flow::Hold {
             Some(HoldReason::Budget)
         } else if self.is_backlogged(net) {
             Some(HoldReason::Backlog)
         } else {
-            self.is_heavy(slot, used).then_some(HoldReason::Overload)
+            (sent > 0 && self.is_heavy(slot, sent)).then_some(HoldReason::Overload)
         }
-    }
-
-    /// Only whole packets are signs of life [MQTT-3.1.2-22], or a client could stay for ever with a
-    /// byte now and then. But one packet may take a slow line longer than the keep alive: each
-    /// kilobyte more of it counts too.
-    #[cold]
-    fn is_large_packet_on_its_way(&mut self, slot: SessionSlot, len: usize) -> bool {
-        self.sessions[slot].has_partial_grown(len as u32)
     }
 
     /// How large a packet may be: little before CONNECT, when the client is unknown.
@@ -173,8 +187,37 @@ impl Shard {
     }
 
     /// Whether an incomplete packet is more than can be kept now.
-    fn holds_too_much(&self, bytes: usize) -> bool {
-        self.admission.buffers_full() && bytes > self.shared.overload.slow_reader_bytes
+    fn holds_too_much(&mut self, net: &Net, bytes: usize) -> bool {
+        bytes > self.shared.overload.slow_reader_bytes && self.has_no_room_for_input(net)
+    }
+
+    /// There is no memory for the rest of an incomplete packet.
+    #[cold]
+    fn end_incomplete(&mut self, net: &mut Net, conn: ConnId) {
+        self.stats.ended_incomplete_total.increment();
+        self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+    }
+
+    /// A large packet has grown to `len` bytes and is not whole yet. It counts in the memory of all
+    /// buffers, and is as much a sign of life and a reason to be held back as one that is kept
+    /// whole.
+    pub(in crate::shard) fn packet_grew(&mut self, net: &mut Net, conn: ConnId, len: usize) {
+        match self.connections.get(conn) {
+            Connection::Bridge { link, .. } => self.bridge_heard(link),
+            _ if self.holds_too_much(net, len) => self.end_incomplete(net, conn),
+            Connection::Active { session: slot, .. } => {
+                let sent = self.sessions[slot].partial_grew(len);
+                let why = self.reason_to_hold(net, slot, Flow::Continue, sent);
+                if why.is_some() || sent > 0 {
+                    let now_ns = net.now_ns();
+                    self.sessions[slot].machine.handle_activity(now_ns);
+                }
+                if let Some(why) = why {
+                    self.hold_publisher(net, conn, why, false);
+                }
+            }
+            _ => {}
+        }
     }
 
     #[inline]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tacho_codec::{Connect, Packet, QoS, ReasonCode, Will, has_bridge_bit, without_bridge_bit};
 use tacho_net::ConnId;
 use tacho_session::server::{ConnectParams, End, SessionLimits};
-use tacho_session::{BatchSeq, WillState};
+use tacho_session::{BatchSeq, Overflow, WillState};
 
 use super::{Connection, agree, packet_size_max};
-use crate::config::Level;
+use crate::config::{Level, QueuePolicy};
 use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::keys::{ClientKey, ConnectingClient, SessionSlot};
 use crate::message::{Message, Source};
@@ -16,6 +16,7 @@ use crate::shard::durability::Machine;
 use crate::shard::durability::{ConnectAnswer, ConnectRequest};
 use crate::shard::durability::{JournaledSession, OpenedSession, PendingConnect, SessionJournal};
 use crate::shard::output::{Flow, encode};
+use crate::shard::routing::SubscribedFilters;
 use crate::shard::sessions::{Explanations, Peer, PeerTerms, Session};
 use crate::shard::{Net, Shard};
 
@@ -59,7 +60,9 @@ impl Shard {
         let source = self.sessions[slot].source();
         let will = connect.will.as_ref().map(|will| will_state(will, source));
         let peer = if has_bridge_bit(packet) { Peer::Bridge } else { Peer::Client };
+        let policy = self.queue_policy_of(conn, expiry_s);
         self.sessions[slot].requested_by(peer);
+        self.sessions[slot].set_queue_policy(policy);
         let waits = admission == ConnectAnswer::Committed;
         let opened =
             OpenedSession { version: connect.version, expiry_s, will: will.as_ref(), waits };
@@ -176,6 +179,13 @@ impl Shard {
         durable.levels[usize::from(listener)].for_expiry(session_expiry_s)
     }
 
+    /// What becomes of messages when the queue of a session that a client of this connection asks
+    /// for is full. It follows the client: another listener may have another policy.
+    fn queue_policy_of(&self, conn: ConnId, session_expiry_s: u32) -> QueuePolicy {
+        let listener = self.connections.get(conn).listener().unwrap_or(0);
+        self.shared.queue_policies[usize::from(listener)].for_expiry(session_expiry_s)
+    }
+
     /// The same client id again: the old connection ends before the new one's CONNACK
     /// [MQTT-3.1.4-3]; clean start ends the session too.
     fn take_over(&mut self, net: &mut Net, slot: SessionSlot, clean_start: bool) {
@@ -187,21 +197,13 @@ impl Shard {
         if !clean_start || !self.sessions.contains(slot) {
             return;
         }
-        if self.shared.durable.is_some() {
-            // A session of its own for the client, in the journal too.
-            let will = self.sessions[slot].machine.will().map(|(will, _)| will.clone());
-            if let Some(Body::Here(will)) = will.map(|will| will.message.message) {
-                self.publish_will(net, &will);
-            }
-            self.discard_session(net, slot);
-        } else {
-            let undelivered = self.take_undelivered_of_groups(slot);
-            self.remove_all_subscriptions(net, slot);
-            // What is still on its way to it (fan-outs, replays, acknowledgements) was meant for
-            // its predecessor and has to miss it.
-            self.sessions.renew(net, slot);
-            self.redistribute(net, undelivered);
+        // A session of its own for the client, in the journal too: what is still on its way to the
+        // one before (fan-outs, replays, acknowledgements) has to miss it.
+        let will = self.sessions[slot].machine.will().map(|(will, _)| will.clone());
+        if let Some(Body::Here(will)) = will.map(|will| will.message.message) {
+            self.publish_will(net, &will);
         }
+        self.discard_session(net, slot);
     }
 
     fn new_session(&mut self, key: ClientKey, journaled: Option<JournaledSession>) -> SessionSlot {
@@ -213,9 +215,12 @@ impl Shard {
     pub(in crate::shard) fn session_limits(&self, is_journaled: bool) -> SessionLimits {
         let limits = self.limits();
         let durable = self.shared.durable.as_ref().filter(|_| is_journaled);
+        let queue = durable.map_or_else(|| limits.session_queue(), |durable| durable.session_queue);
         SessionLimits {
-            queue_len_max: limits.session_queue_len_max,
-            queue_bytes_max: limits.session_queue_bytes_max,
+            queue_len_max: queue.len_max,
+            queue_bytes_max: queue.bytes_max,
+            // Until its policy is known.
+            overflow: Overflow::DropNewest,
             receive_maximum: limits.receive_maximum,
             inflight_max: limits.inflight_max,
             queue_qos0_offline: limits.queue_qos0_offline
@@ -232,7 +237,9 @@ impl Shard {
         journaled: Option<JournaledSession>,
     ) -> SessionSlot {
         let source = self.shared.bridges.source_of(&key);
-        let session = Session::new(key, machine, source, SessionJournal::new(journaled));
+        let subscriptions = SubscribedFilters::new(Arc::clone(&self.subscriptions));
+        let journal = SessionJournal::new(journaled);
+        let session = Session::new(key, machine, source, subscriptions, journal);
         let slot = self.sessions.insert(session);
         self.count_sessions();
         slot

@@ -1,5 +1,8 @@
 //! What a shard holds, for simulations: is everything bounded, and is nothing left at the end?
 
+use tacho_session::Overflow;
+
+use crate::config::QueuePolicy;
 use crate::memory::exactly;
 use crate::shard::{Net, Shard, Shared};
 
@@ -18,6 +21,8 @@ pub struct Held {
     pub subscriptions: usize,
     /// Bytes of those.
     pub filter_bytes: u64,
+    /// Subscriptions of ended sessions, to be removed.
+    pub ended_subscriptions: usize,
     /// Messages in the queues of all sessions.
     pub queue_len: usize,
     /// Bytes of those.
@@ -114,6 +119,7 @@ impl Shard {
             client_ids: self.sessions.clients_len(),
             subscriptions: sessions().map(|s| s.subscriptions.len()).sum(),
             filter_bytes: sessions().map(|s| s.subscriptions.bytes()).sum(),
+            ended_subscriptions: self.routing.ended_len(),
             queue_len: sessions().map(|s| s.machine.queue_len()).sum(),
             queue_bytes: sessions().map(|s| s.machine.queue_bytes()).sum(),
             inflight_len: sessions().map(|s| s.machine.inflight_len()).sum(),
@@ -132,14 +138,15 @@ impl Shard {
         let above = |what, amount: u64, limit: u64| {
             (amount > limit).then_some(OverLimit { what, amount, limit })
         };
-        let queue_len_max = u64::from(limits.session_queue_len_max);
         for (_, session) in self.sessions.iter() {
             let machine = &session.machine;
+            // What was routed before publishers knew that a queue is full exceeds its limit.
+            let is_soft = machine.overflow() == Overflow::Keep;
+            let queue = self.session_limits_for(session.key(), session.journal.is_durable());
+            let queue_len_max = if is_soft { u64::MAX } else { queue.queue_len_max.into() };
+            let bytes_max = if is_soft { u64::MAX } else { queue.queue_bytes_max };
             let over = above("session queue", machine.queue_len() as u64, queue_len_max)
-                .or_else(|| {
-                    let bytes_max = limits.session_queue_bytes_max;
-                    above("bytes of a session queue", machine.queue_bytes(), bytes_max)
-                })
+                .or_else(|| above("bytes of a session queue", machine.queue_bytes(), bytes_max))
                 .or_else(|| {
                     let inflight_max = u64::from(limits.inflight_max);
                     above("messages in flight", machine.inflight_len() as u64, inflight_max)
@@ -160,7 +167,10 @@ impl Shard {
                 return over;
             }
         }
-        let group_max = limits.shared_queue_len_max as u64;
+        let group_max = match limits.shared_queue_full {
+            QueuePolicy::Refuse => u64::MAX,
+            _ => limits.shared_queue_len_max as u64,
+        };
         let longest = self.groups.queue_lens().max().unwrap_or(0);
         above("queue of a shared subscription", longest as u64, group_max)
     }

@@ -24,6 +24,10 @@ impl Shard {
             stats.turn_ns.observe(net.last_turn_ns());
         }
         stats.turns_total.set(counters.turns);
+        stats.slow_turns_total.set(counters.slow_turns);
+        stats.turn_ns_max.set(counters.turn_ns_max);
+        stats.turn_cpu_ns_max.set(counters.turn_cpu_ns_max);
+        stats.turn_units_max.set(counters.turn_units_max);
         stats.sleeps_total.set(counters.sleeps);
         stats.busy_ns_total.set(counters.busy_ns);
         stats.reads_total.set(counters.reads);
@@ -83,6 +87,7 @@ impl Shard {
             subscriptions: session.subscriptions.len(),
             queue_len: machine.queue_len(),
             queue_bytes: machine.queue_bytes(),
+            queue_full: session.is_full(),
             inflight: machine.inflight_len(),
             output_bytes: connection.map_or(0, |conn| net.output_bytes(conn)),
             dropped: session.dropped_total(),
@@ -91,14 +96,20 @@ impl Shard {
     }
 }
 
-/// Bytes that wait for a client, messages that it lost, messages it has not acknowledged.
-type Slowness = (u64, u64, usize);
+/// Whether a client's queue is full, bytes that wait for it, messages that it lost, messages it has
+/// not acknowledged.
+type Slowness = (bool, u64, u64, usize);
 
-/// `None` for a client that keeps up, or is not connected.
+/// `None` for a client that keeps up, or is not connected and stops no publisher.
 fn slowness(net: &Net, session: &Session) -> Option<Slowness> {
-    let conn = session.connection()?;
+    let (connection, is_full) = (session.connection(), session.is_full());
+    if connection.is_none() && !is_full {
+        return None;
+    }
     let machine = &session.machine;
-    let waiting_bytes = machine.queue_bytes() + net.output_bytes(conn) as u64;
+    let output_bytes = connection.map_or(0, |conn| net.output_bytes(conn) as u64);
+    let waiting_bytes = machine.queue_bytes() + output_bytes;
     let dropped = session.dropped_total();
-    (waiting_bytes > 0 || dropped > 0).then(|| (waiting_bytes, dropped, machine.inflight_len()))
+    let inflight = machine.inflight_len();
+    (waiting_bytes > 0 || dropped > 0).then_some((is_full, waiting_bytes, dropped, inflight))
 }

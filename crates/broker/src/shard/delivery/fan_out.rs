@@ -15,6 +15,14 @@ use crate::subscription::{Scope, Target, effective_qos};
 
 /// A fan-out looks at no more unfinished ones than this to see whether it may overtake them.
 const OVERTAKEN_MAX: usize = 16;
+/// A message for no more sessions than this is delivered at once; one for more is a long fan-out.
+const AT_ONCE_MAX: usize = 64;
+/// Between two looks at what is left of the turn.
+const TARGETS_PER_LOOK: usize = 32;
+/// Long fan-outs run ahead of the writes to their receivers by so much: while their output waits,
+/// more messages leave with one write. Bytes per shard at least, and bytes per connection.
+const AHEAD_BYTES_MIN: usize = 4 * 1024 * 1024;
+const AHEAD_BYTES_PER_CONNECTION: usize = 320;
 
 /// A message and how far its fan-out has come.
 #[derive(Debug)]
@@ -51,8 +59,8 @@ impl FanOut {
 }
 
 impl Shard {
-    /// Delivers to all targets at once, unless this one is larger than what is left of the turn, or
-    /// must not overtake an unfinished one: then it waits its turn, so that order never breaks.
+    /// Delivers to all targets at once, unless they are many or more than what is left of the turn,
+    /// or it must not overtake an unfinished one: then it waits, so that order never breaks.
     #[inline]
     pub(in crate::shard) fn fan_out(&mut self, net: &mut Net, mut fan_out: FanOut) {
         let targets_len = fan_out.targets.len();
@@ -73,7 +81,7 @@ impl Shard {
     #[inline]
     pub(in crate::shard) fn finishes_now(&self, message: &Message, targets_len: usize) -> bool {
         let left = self.delivery.left_this_turn.max(usize::from(self.durability.has_journal()));
-        targets_len <= left && self.may_overtake(message)
+        targets_len <= left.min(AT_ONCE_MAX) && self.may_overtake(message)
     }
 
     /// Whether a message needs not wait for the unfinished fan-outs: all have other topics and
@@ -95,11 +103,14 @@ impl Shard {
             })
     }
 
-    /// Goes on with the unfinished fan-outs, first in first out, within the turn's budget.
+    /// Goes on with the unfinished fan-outs, first in first out, within the turn's budget, and as
+    /// far ahead of the writes as they may be.
     pub(in crate::shard) fn continue_fan_outs(&mut self, net: &mut Net) {
         let mut budget = self.limits().deliveries_per_turn_max;
         self.delivery.left_this_turn = budget;
         while budget > 0
+            && !net.budget().is_spent()
+            && !self.is_far_ahead(net)
             && let Some(mut fan_out) = self.delivery.fan_outs.pop_front()
         {
             let before = fan_out.position;
@@ -121,29 +132,39 @@ impl Shard {
         }
     }
 
-    /// Delivers to up to `budget` more targets; true when none is left.
-    fn advance(&mut self, net: &mut Net, fan_out: &mut FanOut, budget: usize) -> bool {
-        let end = fan_out.targets.len().min(fan_out.position.saturating_add(budget));
+    /// Whether so much output of long fan-outs waits to be written that more must not be added.
+    fn is_far_ahead(&self, net: &Net) -> bool {
+        let connections_bytes = net.connections() * AHEAD_BYTES_PER_CONNECTION;
+        let share = self.shared.memory.buffers_max / (8 * net.shards() as u64);
+        let ahead_bytes_max = AHEAD_BYTES_MIN.max(connections_bytes).min(share as usize);
+        net.later_bytes() > ahead_bytes_max
+    }
+
+    /// Delivers to up to `count` more targets, as long as the turn lasts or, if they are few, in
+    /// any case; true when none is left.
+    fn advance(&mut self, net: &mut Net, fan_out: &mut FanOut, count: usize) -> bool {
+        let len = fan_out.targets.len();
+        let end = len.min(fan_out.position.saturating_add(count));
         if end - fan_out.position > 1 {
             self.delivery.heads.begin(&fan_out.message);
         }
-        for target in &fan_out.targets[fan_out.position..end] {
-            let Some(session) = self.sessions.get(target.session) else { continue };
-            if session.generation().wrapping_sub(fan_out.newest_session).cast_signed() > 0 {
-                continue;
+        self.delivery.may_wait = len > AT_ONCE_MAX;
+        while fan_out.position < end {
+            let stop = end.min(fan_out.position + TARGETS_PER_LOOK);
+            let piece = fan_out.position..stop;
+            for target in &fan_out.targets[piece.clone()] {
+                let batch = self.deliver_to_target(net, fan_out, target);
+                fan_out.batch = fan_out.batch.max(batch);
             }
-            if !may_receive(target, session.source(), fan_out.message.header()) {
-                continue;
+            fan_out.position = stop;
+            let has_time = net.charge(piece.len() as u32);
+            if len > AT_ONCE_MAX && (!has_time || self.is_far_ahead(net)) {
+                break;
             }
-            let batch = match target.scope {
-                Scope::Bridge => self.deliver_to_bridge(net, target, &fan_out.message),
-                _ => self.deliver_to(net, target, &fan_out.message),
-            };
-            fan_out.batch = fan_out.batch.max(batch);
         }
-        fan_out.position = end;
+        self.delivery.may_wait = false;
         self.delivery.heads.end();
-        if end < fan_out.targets.len() {
+        if fan_out.position < len {
             return false;
         }
         if let Some(publisher) = fan_out.acknowledge
@@ -155,6 +176,19 @@ impl Shard {
             self.part_ended(net, receipt, fan_out.batch);
         }
         true
+    }
+
+    #[inline]
+    fn deliver_to_target(&mut self, net: &mut Net, fan_out: &FanOut, target: &Target) -> BatchSeq {
+        let Some(session) = self.sessions.get(target.session) else { return BatchSeq::DONE };
+        let is_newer = session.generation().wrapping_sub(fan_out.newest_session).cast_signed() > 0;
+        if is_newer || !may_receive(target, session.source(), fan_out.message.header()) {
+            return BatchSeq::DONE;
+        }
+        match target.scope {
+            Scope::Bridge => self.deliver_to_bridge(net, target, &fan_out.message),
+            _ => self.deliver_to(net, target, &fan_out.message),
+        }
     }
 
     #[inline]

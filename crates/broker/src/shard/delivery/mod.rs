@@ -19,8 +19,10 @@ pub(super) use write::BY_REFERENCE_BYTES;
 pub(super) struct FanOuts {
     /// First in, first out.
     fan_outs: VecDeque<FanOut>,
-    /// Deliveries that this turn's budget still allows.
+    /// Deliveries that this turn still allows, beside its time.
     left_this_turn: usize,
+    /// What is written belongs to a long fan-out: it waits behind other output.
+    may_wait: bool,
     heads: Heads,
     /// Messages that had to wait in a session so far.
     queued_total: u64,
@@ -33,6 +35,7 @@ impl FanOuts {
         Self {
             fan_outs: VecDeque::new(),
             left_this_turn: per_turn_max,
+            may_wait: false,
             heads: Heads::default(),
             queued_total: 0,
             ids: SubscriptionIdsBuf::new(),

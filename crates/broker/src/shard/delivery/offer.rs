@@ -6,7 +6,12 @@ use tacho_session::{BatchSeq, Delivery, DropReason, Offer};
 
 use crate::delivery::Copy;
 use crate::keys::SessionSlot;
+use crate::shard::sessions::DroppedInKeeping;
 use crate::shard::{Net, Shard};
+
+/// Output of a connection from which on it is written before its turn: less with each write would
+/// cost more.
+const WRITE_EARLY_BYTES: usize = 64 * 1024;
 
 /// What became of a message that a session was given.
 #[derive(Clone, Copy, Debug)]
@@ -35,13 +40,17 @@ impl Shard {
         let now_ns = net.now_ns();
         let connection = self.sessions[slot].connection();
         if let Some(conn) = connection {
-            let output_bytes = net.output_bytes(conn);
+            let mut output_bytes = net.output_bytes(conn);
+            if output_bytes > WRITE_EARLY_BYTES {
+                // What waits for its turn to be written must not count as unread.
+                output_bytes = net.write_early(conn);
+            }
             if output_bytes > self.shared.limits.output_bytes_max {
                 // Until the loop says that the output has drained.
                 self.output_blocked(net, slot);
             }
             if output_bytes > self.shared.overload.slow_reader_bytes
-                && self.sheds(slot, conn, output_bytes, delivery.qos)
+                && self.sheds(net, (slot, conn, output_bytes), delivery.qos)
             {
                 return Offered::DROPPED;
             }
@@ -83,11 +92,10 @@ impl Shard {
             Offer::Queued => {
                 self.delivery.queued_total += 1;
                 self.sessions.count_places(slot);
-                self.count_expired(slot);
+                self.count_dropped(net, slot);
             }
             Offer::Dropped(reason) => {
-                self.count_drop(slot, reason);
-                self.note_drop(slot);
+                self.count_drop(net, slot, reason);
                 return Offered::DROPPED;
             }
         }
@@ -96,7 +104,12 @@ impl Shard {
 
     /// A slow reader is offered a message: whether it is shed.
     #[cold]
-    fn sheds(&mut self, slot: SessionSlot, conn: ConnId, output_bytes: usize, qos: QoS) -> bool {
+    fn sheds(
+        &mut self,
+        net: &Net,
+        (slot, conn, output_bytes): (SessionSlot, ConnId, usize),
+        qos: QoS,
+    ) -> bool {
         if qos != QoS::AtMostOnce {
             if self.admission.buffers_full() {
                 self.end_slow_reader(conn);
@@ -108,27 +121,37 @@ impl Shard {
         }
         self.stats.dropped_overload_total.increment();
         self.sessions[slot].pressure.message_shed();
-        self.note_drop(slot);
+        self.note_drop(net, slot);
         true
     }
 
-    fn count_drop(&mut self, slot: SessionSlot, reason: DropReason) {
+    #[cold]
+    fn count_drop(&mut self, net: &Net, slot: SessionSlot, reason: DropReason) {
         match reason {
-            DropReason::Expired => self.count_expired(slot),
+            DropReason::Expired => self.count_dropped(net, slot),
             DropReason::Offline => self.stats.dropped_offline_total.increment(),
             DropReason::PacketTooLarge => self.stats.dropped_too_large_total.increment(),
-            DropReason::NoCredit => self.stats.dropped_output_full_total.increment(),
+            DropReason::NoCredit => {
+                self.stats.dropped_output_full_total.increment();
+                self.note_drop(net, slot);
+            }
             DropReason::QueueFull | DropReason::QueueBytesFull => {
-                self.stats.dropped_queue_full_total.increment();
+                self.count_dropped(net, slot);
+                self.end_if_so_configured(slot);
             }
         }
     }
 
-    /// Counts what expired while the session's machine kept it.
-    pub(in crate::shard) fn count_expired(&mut self, slot: SessionSlot) {
-        let expired = self.sessions[slot].take_expired();
+    /// Counts what the session's machine has dropped of what it kept, and for its full queue.
+    #[inline]
+    pub(in crate::shard) fn count_dropped(&mut self, net: &Net, slot: SessionSlot) {
+        let DroppedInKeeping { expired, queue_full } = self.sessions[slot].take_dropped();
         if expired > 0 {
             self.stats.dropped_expired_total.add(expired);
+        }
+        if queue_full > 0 {
+            self.stats.dropped_queue_full_total.add(queue_full);
+            self.note_drop(net, slot);
         }
     }
 
@@ -150,8 +173,9 @@ impl Shard {
                 Some(transmit) => self.transmit(net, slot, conn, transmit),
                 None => break,
             }
+            net.charge(1);
         }
-        self.count_expired(slot);
+        self.count_dropped(net, slot);
         self.sessions.count_places(slot);
         if self.sessions[slot].journal.has_stored() {
             self.load(net, slot);

@@ -47,7 +47,7 @@ impl Shard {
         }
         let session = &mut self.sessions[slot];
         match session.machine.handle_publish(publish.qos, publish.packet_id) {
-            Ok(Inbound::New) => {}
+            Ok(Inbound::New) => session.pressure.message_taken(),
             Ok(Inbound::Duplicate) => return Flow::Continue,
             Err(error) => return self.session_error(net, conn, &error),
         }
@@ -64,7 +64,8 @@ impl Shard {
         let route = self.routing.lookup(topic);
         let to = route.to.clone();
         let intake = Intake { now_ns, routed_version, source, retained_version };
-        let message = Message::from_publish(Arc::clone(&route.topic), publish, intake);
+        let topic = Arc::clone(&route.topic);
+        let message = Message::from_input(topic, publish, intake, net.shared_input());
         let acknowledge = publish.packet_id.map(|packet_id| Acknowledge {
             slot,
             generation,
@@ -175,12 +176,12 @@ impl Shard {
         }
         for shard in to.remote.iter() {
             self.stats.forwarded_total.increment();
-            let receipt = self.receipt_of(shard, &mut sending, &message);
+            let receipt = self.receipt_of((shard, to.durable), &mut sending, &message);
             net.post(shard, Mail::Deliver(message.clone(), receipt));
         }
         if !self.finishes_now(&message, to.local.len()) {
             // Before it has reached all, others may be through with it.
-            self.open_for_later(&mut sending, &message);
+            self.open_for_later(to.durable, &mut sending, &message);
         }
         let receipt = self.own_receipt(&mut sending);
         let (batch, acknowledge) = (sending.batch, sending.acknowledge);
@@ -199,9 +200,12 @@ impl Shard {
     ) {
         self.refresh_routes();
         let route = self.routing.lookup(message.topic());
-        let local = Rc::clone(&route.to.local);
+        let (local, durable) = (Rc::clone(&route.to.local), route.to.durable);
         let (topic, queued_before) = (Arc::clone(&route.topic), self.delivery.queued_total());
-        let message = if receipt.is_none() { self.with_own_record(message) } else { message };
+        let message = match receipt {
+            None => self.with_own_record(message, durable),
+            Some(_) => message,
+        };
         let mut fan_out = FanOut::new(message, local, None);
         fan_out.receipt = receipt;
         self.fan_out(net, fan_out);

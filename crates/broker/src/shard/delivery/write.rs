@@ -14,6 +14,8 @@ use crate::shard::{Net, Shard};
 
 /// Payloads from this size on go to the socket by reference instead of being copied.
 pub(in crate::shard) const BY_REFERENCE_BYTES: usize = 4096;
+/// What the head of a PUBLISH takes, about.
+const HEAD_BYTES: usize = 64;
 
 impl Shard {
     #[inline]
@@ -96,7 +98,10 @@ impl Shard {
         if publish.topic.is_empty() {
             self.stats.publishes_aliased_out_total.increment();
         }
-        let output = net.out(conn);
+        let output = match self.delivery.may_wait {
+            true => net.out_later(conn, HEAD_BYTES + publish.payload.len()),
+            false => net.out(conn),
+        };
         let bytes = output.as_vec_mut();
         if let Some(head) = self.delivery.heads.head(message, &publish, session.version()) {
             head.append(bytes, dup, publish.retain, publish.qos, packet_id);

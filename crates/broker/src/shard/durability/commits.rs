@@ -175,6 +175,10 @@ impl Commits {
         self.waiting.pop_front_if(|waiting| waiting.batch <= self.committed)
     }
 
+    fn is_any_due(&self) -> bool {
+        self.waiting.front().is_some_and(|waiting| waiting.batch <= self.committed)
+    }
+
     /// The slots of sessions that wait, some more than once.
     pub(in crate::shard) fn waiting_slots(&self) -> impl Iterator<Item = SessionSlot> {
         self.waiting.iter().map(|waiting| waiting.slot)
@@ -218,37 +222,42 @@ impl Shard {
         }
     }
 
-    /// Serves the sessions whose batch is committed.
+    /// Serves the sessions whose batch is committed, as long as the turn lasts. True if some of
+    /// them are left for the next turn.
     #[inline]
-    pub(in crate::shard) fn serve_committed(&mut self, net: &mut Net) {
-        if self.durability.journal.is_some() {
-            self.serve_waiting(net);
-        }
+    pub(in crate::shard) fn serve_committed(&mut self, net: &mut Net) -> bool {
+        self.durability.journal.is_some() && self.serve_waiting(net)
     }
 
-    fn serve_waiting(&mut self, net: &mut Net) {
+    fn serve_waiting(&mut self, net: &mut Net) -> bool {
         loop {
             // What this turn appended is handed over before the waiting sessions are looked at.
             self.hand_over(net);
-            let Some(journal) = &mut self.durability.journal else { return };
+            let Some(journal) = &mut self.durability.journal else { return false };
             let complete = journal.journal.committed();
             journal.commits.complete(complete);
-            while let Some(journal) = &mut self.durability.journal
+            let mut has_time = true;
+            while has_time
+                && let Some(journal) = &mut self.durability.journal
                 && let Some(waiting) = journal.commits.next_due()
             {
                 self.serve_one(net, waiting);
+                has_time = net.charge(1);
             }
             self.hand_over(net);
-            let Some(journal) = &mut self.durability.journal else { return };
+            let Some(journal) = &mut self.durability.journal else { return false };
             self.stats.journal_waiting.set(journal.commits.waiting_len() as u64);
             if journal.commits.waiting_len() == 0 {
-                return;
+                return false;
             }
-            let Some(durable) = &self.shared.durable else { return };
+            if journal.commits.is_any_due() {
+                return true;
+            }
+            let Some(durable) = &self.shared.durable else { return false };
             durable.flags(self.id).waits.store(true, Ordering::SeqCst);
             // After the flag: either this sees the commit or the commit thread sees the flag.
             if journal.journal.committed() == complete {
-                return;
+                return false;
             }
         }
     }

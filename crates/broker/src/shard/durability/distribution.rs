@@ -14,9 +14,9 @@
 use tacho_codec::{PacketId, QoS, ReasonCode};
 use tacho_journal::{CommitSeq, MessageId, Record, Urgency};
 use tacho_session::BatchSeq;
-use tacho_topic::Group;
+use tacho_topic::{Group, ShardSet};
 
-use crate::durable::open;
+use crate::durable::{Durable, open};
 use crate::keys::SessionSlot;
 use crate::message::Message;
 use crate::shard::{Net, Shard};
@@ -64,15 +64,16 @@ impl Sending {
 }
 
 impl Shard {
-    /// What comes back from a shard that gets a message, if its sessions may be durable.
+    /// What comes back from a shard that gets a message, if its receivers there may be durable:
+    /// `durable` are the shards of such receivers.
     pub(in crate::shard) fn receipt_of(
         &mut self,
-        shard: usize,
+        (shard, durable): (usize, ShardSet),
         sending: &mut Sending,
         message: &Message,
     ) -> Option<Receipt> {
-        let durable = self.shared.durable.as_ref()?;
-        let is_wanted = message.header().qos != QoS::AtMostOnce && durable.has_sessions(shard);
+        let is_assured = message.header().qos != QoS::AtMostOnce;
+        let is_wanted = is_assured && self.shared.durable.as_ref()?.has_receivers(shard, durable);
         if is_wanted { self.receipt(sending, message) } else { None }
     }
 
@@ -99,10 +100,14 @@ impl Shard {
     }
 
     /// The fan-out of a message goes on in later turns: it is noted as open if its receivers may be
-    /// durable.
-    pub(in crate::shard) fn open_for_later(&mut self, sending: &mut Sending, message: &Message) {
-        let has_sessions = self.shared.durable.as_ref().is_some_and(|d| d.has_sessions(self.id));
-        if has_sessions && message.header().qos != QoS::AtMostOnce {
+    /// durable. `durable` are the shards of such receivers.
+    pub(in crate::shard) fn open_for_later(
+        &mut self,
+        durable: ShardSet,
+        sending: &mut Sending,
+        message: &Message,
+    ) {
+        if self.has_durable_receivers(durable) && message.header().qos != QoS::AtMostOnce {
             self.open_distribution(sending, message);
         }
     }
@@ -220,10 +225,15 @@ impl Shard {
 
     /// A message that arrived without a receipt, for sessions that may be durable: the shards that
     /// have a record of it may be finished with it, so these sessions get a record of their own.
-    pub(in crate::shard) fn with_own_record(&self, message: Message) -> Message {
-        let Some(durable) = &self.shared.durable else { return message };
-        let is_journaled = durable.settings.keeps(message.header().qos);
-        if is_journaled && durable.has_sessions(self.id) { message.copied() } else { message }
+    /// `durable` are the shards of such sessions.
+    pub(in crate::shard) fn with_own_record(&self, message: Message, durable: ShardSet) -> Message {
+        let keeps = |d: &Durable| d.settings.keeps(message.header().qos);
+        let is_journaled = self.shared.durable.as_ref().is_some_and(keeps);
+        if is_journaled && self.has_durable_receivers(durable) { message.copied() } else { message }
+    }
+
+    fn has_durable_receivers(&self, durable: ShardSet) -> bool {
+        self.shared.durable.as_ref().is_some_and(|d| d.has_receivers(self.id, durable))
     }
 
     /// Accepts a publisher's message: it is acknowledged once `batch` is committed.

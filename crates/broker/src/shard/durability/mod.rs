@@ -25,6 +25,7 @@ use std::sync::Arc;
 use tacho_session::BatchSeq;
 
 use crate::durable::Durable;
+use crate::keys::SessionSlot;
 use crate::stats::ShardStats;
 use journal::ShardJournal;
 use loading::Loading;
@@ -47,6 +48,8 @@ pub(super) struct Journaling {
     loading: Loading,
     /// Clients that wait for a commit.
     unanswered: Unanswered,
+    /// Restored sessions from here on have no timers yet.
+    unarmed: Option<SessionSlot>,
 }
 
 impl Journaling {
@@ -56,6 +59,7 @@ impl Journaling {
             journal: durable.map(journal),
             loading: Loading::default(),
             unanswered: Unanswered::default(),
+            unarmed: None,
         }
     }
 

@@ -56,6 +56,7 @@ impl Shard {
         let slot = self.add_session(record.key, machine, Some(journaled));
         let session = &mut self.sessions[slot];
         session.restore_version(record.version);
+        session.set_queue_policy(record.queue_policy);
         session.journal.stored.count = stored as u32;
         self.sessions.count_places(slot);
         for (filter, options) in subscriptions {
@@ -72,7 +73,6 @@ impl Shard {
     ) {
         // Messages in distribution at that time have reached their sessions.
         let options = SubscriptionOptions { since: 0, ..options };
-        let subscription = self.subscriptions.add(&filter);
         match &filter {
             Filter::Plain(plain) => {
                 self.routing.restore(plain, slot, options);
@@ -84,7 +84,7 @@ impl Shard {
                 }
             }
         }
-        self.sessions[slot].subscriptions.add(subscription);
+        self.sessions[slot].subscriptions.add(&filter);
     }
 
     /// What came through shared subscriptions that the session has left goes to others when the
@@ -107,11 +107,35 @@ impl Shard {
 
     /// All shards have what they own: time may run, and what waits may go.
     pub(in crate::shard) fn all_recovered(&mut self, net: &mut Net) {
-        let slots: Vec<SessionSlot> = self.sessions.iter().map(|(slot, _)| slot).collect();
-        for slot in slots {
-            self.sessions.arm_timer(net, slot);
-        }
+        self.durability.unarmed = Some(SessionSlot::new(0));
         self.retained_recovered(net);
+        self.groups_recovered(net);
         self.start_links(net);
+    }
+
+    /// Arms the timers of restored sessions, as long as the turn lasts. True if some are left.
+    #[inline]
+    pub(in crate::shard) fn continue_recovery(&mut self, net: &mut Net) -> bool {
+        match self.durability.unarmed {
+            None => false,
+            Some(first) => self.arm_timers(net, first),
+        }
+    }
+
+    #[cold]
+    fn arm_timers(&mut self, net: &mut Net, first: SessionSlot) -> bool {
+        net.begin_work();
+        for index in first.index()..self.sessions.slots_end() {
+            let slot = SessionSlot::new(index as u32);
+            if self.sessions.contains(slot) {
+                self.sessions.arm_timer(net, slot);
+            }
+            if !net.charge(1) {
+                self.durability.unarmed = Some(SessionSlot::new(index as u32 + 1));
+                return true;
+            }
+        }
+        self.durability.unarmed = None;
+        false
     }
 }

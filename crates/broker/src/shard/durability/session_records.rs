@@ -52,6 +52,7 @@ impl Shard {
             key: session.key().clone(),
             version: opened.version,
             level: journaled.level,
+            queue_policy: session.queue_policy(),
             expiry_s: opened.expiry_s,
             state: Connectedness::Connected,
         };
@@ -76,6 +77,7 @@ impl Shard {
             key: session.key().clone(),
             version: session.version(),
             level: journaled.level,
+            queue_policy: session.queue_policy(),
             expiry_s: session.machine.expiry_s(),
             state: Connectedness::EndsAt { unix_ns: wall.to_unix(session.machine.ends_at_ns()) },
         };

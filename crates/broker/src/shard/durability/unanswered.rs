@@ -23,6 +23,7 @@ use crate::subscription::SubscriptionOptions;
 /// Interval of the look at waiting clients. They are answered once the journal accepted nothing in
 /// two intervals in a row: a failed segment is replaced sooner than that.
 const LOOK_NS: u64 = 1_000_000_000;
+const NEXT_TURN_NS: u64 = 1;
 
 /// Why a durable session's subscription is refused.
 pub(in crate::shard) const NOTHING_CAN_BE_WRITTEN: &str =
@@ -89,8 +90,13 @@ impl PendingAck {
 impl Shard {
     /// A client waits for a commit.
     pub(in crate::shard) fn watch_unanswered(&mut self, net: &mut Net) {
+        self.look_after(net, LOOK_NS);
+    }
+
+    /// Looks at the clients that wait after this time.
+    fn look_after(&mut self, net: &mut Net, pause_ns: u64) {
         if self.durability.unanswered.timer.is_none() {
-            let deadline_ns = net.now_ns() + LOOK_NS;
+            let deadline_ns = net.now_ns() + pause_ns;
             let timer = net.set_timer(deadline_ns, TimerToken::Unanswered.encode());
             let was_stalled = self.durability.is_stalled();
             self.durability.unanswered = Unanswered { timer: Some(timer), was_stalled };
@@ -101,13 +107,17 @@ impl Shard {
     pub(in crate::shard) fn look_at_unanswered(&mut self, net: &mut Net) {
         self.durability.unanswered.timer = None;
         let is_stalled = self.durability.is_stalled();
-        if is_stalled && self.durability.unanswered.was_stalled {
-            for slot in self.unanswered() {
-                self.end_wait(net, slot);
+        let ends = is_stalled && self.durability.unanswered.was_stalled;
+        let mut has_time = true;
+        for slot in if ends { self.unanswered() } else { Vec::new() } {
+            self.end_wait(net, slot);
+            has_time = net.charge(1);
+            if !has_time {
+                break;
             }
         }
         if !self.unanswered().is_empty() {
-            self.watch_unanswered(net);
+            self.look_after(net, if has_time { LOOK_NS } else { NEXT_TURN_NS });
         }
     }
 

@@ -112,6 +112,10 @@ impl Shard {
         let place = journal.place_in_group(group, durable);
         delivery.message.group = NO_GROUP;
         journal.enter(place, &delivery, EntryStage::Queued, Urgency::Rides);
+        if self.groups.places.get(group.id()).is_none() {
+            // This shard will not be told of its end.
+            journal.forget_group(group.id());
+        }
         Some(place)
     }
 
@@ -131,8 +135,8 @@ impl Shard {
         else {
             return;
         };
-        journal.forget_group(group.id());
-        if durable.groups.remove(group.id()).is_some() {
+        if durable.groups.remove_ended(group).is_some() {
+            journal.forget_group(group.id());
             // A later group of the same name has a higher version.
             let record = Record::Delete {
                 queue: QueueId::COMMON,

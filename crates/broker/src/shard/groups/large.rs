@@ -107,7 +107,7 @@ impl Shard {
     /// The members of another shard do not accept a message; it arrives without a credit.
     pub(in crate::shard) fn deliver_large(&mut self, net: &mut Net, large: LargeShared) {
         let LargeShared { group, one, asked } = large;
-        let local = self.groups.by_id.get(&group.id()).copied();
+        let local = self.groups.places.get(group.id());
         let found =
             local.and_then(|l| self.find_large_enough(net, l, &one.message).map(|m| (l, m)));
         match found {

@@ -9,11 +9,14 @@
 //! Strategies that bind messages to one member need no credit: theirs wait in its session.
 
 mod former;
+mod full;
+mod joining;
 mod journaled;
 mod large;
 mod members;
 mod memberships;
 mod owner;
+mod places;
 mod redeliver;
 mod restore;
 mod waiting;
@@ -24,8 +27,8 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use slab::Slab;
 use tacho_codec::QoS;
-use tacho_session::Delivery;
-use tacho_topic::{Choice, Filter, Group, ShardSet, SharedFilter};
+use tacho_session::{BatchSeq, Delivery};
+use tacho_topic::{Choice, Group, ShardSet};
 
 use crate::config::SharedStrategy;
 use crate::delivery::{Body, Copy, GroupRef};
@@ -37,14 +40,18 @@ use crate::shard::{Net, Shard};
 use crate::stats::ShardStats;
 use crate::subscription::SubscriptionOptions;
 use crate::subscription::effective_qos;
+use former::FormerGroups;
 use members::{MemberIndex, Members, Rank, Standing};
+use places::GroupPlaces;
 use waiting::WaitingMessages;
 
-use former::FormerGroups;
-pub(super) use memberships::Memberships;
+use full::GroupFullness;
+pub(super) use memberships::{EndedMemberships, Memberships};
 
 /// Largest number of publishers with a remembered shard or member; beyond it all are dropped.
 const STICKY_MAX: usize = 65_536;
+/// Slots of groups that are kept when none is left.
+const SLOTS_KEPT: usize = 1_024;
 /// Members tried at random before the next one in turn gets the message.
 const RANDOM_TRIES: usize = 4;
 
@@ -60,9 +67,9 @@ impl GroupSlot {
 
 /// Owns the groups that this shard has members of, or owns.
 pub(crate) struct LocalGroups {
-    by_name: HashMap<SharedFilter, GroupSlot, RandomState>,
-    by_id: HashMap<u64, GroupSlot, RandomState>,
-    groups: Slab<LocalGroup>,
+    places: GroupPlaces,
+    /// Boxed, so that the slots of groups that have ended hold little.
+    groups: Slab<Box<LocalGroup>>,
     /// The shard bound to a publisher in a group by the sticky strategy.
     sticky: HashMap<(u64, u64), u16, RandomState>,
     /// Where messages that wait are counted.
@@ -76,6 +83,7 @@ struct LocalGroup {
     waiting: WaitingMessages,
     /// A mail from the owner shard to itself is pending.
     owner_is_told: bool,
+    fullness: GroupFullness,
 }
 
 /// The choice among a shard's members for a message.
@@ -95,28 +103,22 @@ pub(super) struct Membership {
 
 impl LocalGroups {
     pub(super) fn new(stats: Arc<ShardStats>) -> Self {
-        Self {
-            by_name: HashMap::default(),
-            by_id: HashMap::default(),
-            groups: Slab::new(),
-            sticky: HashMap::default(),
-            stats,
-        }
+        Self { places: GroupPlaces::new(), groups: Slab::new(), sticky: HashMap::default(), stats }
     }
 
     /// The place of a group, made if it has none here.
     fn place(&mut self, group: &Arc<Group>) -> GroupSlot {
-        if let Some(&local) = self.by_id.get(&group.id()) {
+        if let Some(local) = self.places.get(group.id()) {
             return local;
         }
-        let local = GroupSlot(self.groups.insert(LocalGroup {
+        let local = GroupSlot(self.groups.insert(Box::new(LocalGroup {
             group: Arc::clone(group),
             members: Members::default(),
             waiting: WaitingMessages::new(Arc::clone(&self.stats)),
             owner_is_told: false,
-        }) as u32);
-        self.by_name.insert(group.shared_filter().clone(), local);
-        self.by_id.insert(group.id(), local);
+            fullness: GroupFullness::default(),
+        })) as u32);
+        self.places.insert(group.id(), local);
         local
     }
 
@@ -136,8 +138,8 @@ impl LocalGroups {
         group: GroupRef,
         left: Option<&'a FormerGroups>,
     ) -> Option<&'a Arc<Group>> {
-        match self.by_id.get(&group.0) {
-            Some(&local) => Some(&self.groups[local.index()].group),
+        match self.places.get(group.0) {
+            Some(local) => Some(&self.groups[local.index()].group),
             None => left?.find(group),
         }
     }
@@ -146,111 +148,25 @@ impl LocalGroups {
         &mut self.groups[local.index()]
     }
 
+    /// All groups known here.
+    fn all(&self) -> Vec<GroupSlot> {
+        self.groups.iter().map(|(local, _)| GroupSlot(local as u32)).collect()
+    }
+
     fn forget_if_unused(&mut self, local: GroupSlot) {
         let found = self.groups.get(local.index());
         if found.is_some_and(|g| g.members.is_empty() && g.waiting.is_empty()) {
             let group = self.groups.remove(local.index()).group;
-            self.by_name.remove(group.shared_filter());
-            self.by_id.remove(&group.id());
+            self.places.remove(group.id());
+            if self.groups.is_empty() && self.groups.capacity() > SLOTS_KEPT {
+                self.groups = Slab::new();
+            }
         }
     }
 }
 
-/// Members.
+/// Loads.
 impl Shard {
-    /// Makes a session a member, or replaces the options of its membership.
-    pub(super) fn join_group(
-        &mut self,
-        net: &mut Net,
-        slot: SessionSlot,
-        shared: &SharedFilter,
-        options: SubscriptionOptions,
-    ) {
-        let known = self.groups.by_name.get(shared).copied();
-        let local = match known.filter(|&l| !self.groups.at(l).members.is_empty()) {
-            Some(local) => local,
-            None => {
-                // The shard's first member: the route map registers it and returns the group.
-                let filter = Filter::Shared(shared.clone());
-                let Some(group) = self.shared.routes.add(&filter, self.id) else { return };
-                self.groups.place(&group)
-            }
-        };
-        let members = &mut self.groups.at(local).members;
-        let memberships = &mut self.sessions[slot].memberships.present;
-        if let Some(present) = memberships.iter().find(|m| m.local == local) {
-            members.get_mut(present.member).options = options;
-            return;
-        }
-        let membership = Membership { local, member: members.insert(slot, options) };
-        memberships.push(membership);
-        if self.sessions[slot].journal.is_durable() {
-            self.member_is_durable(local, membership.member);
-        }
-        self.member_came(net, slot, membership);
-    }
-
-    /// The options of a session's membership, if it is a member.
-    pub(super) fn options_in_group(
-        &self,
-        slot: SessionSlot,
-        shared: &SharedFilter,
-    ) -> Option<SubscriptionOptions> {
-        let local = *self.groups.by_name.get(shared)?;
-        let memberships = &self.sessions[slot].memberships.present;
-        let membership = memberships.iter().find(|m| m.local == local)?;
-        let members = &self.groups.groups[local.index()].members;
-        Some(members.get(membership.member).options)
-    }
-
-    pub(super) fn leave_group(&mut self, net: &mut Net, slot: SessionSlot, shared: &SharedFilter) {
-        let Some(&local) = self.groups.by_name.get(shared) else { return };
-        let memberships = &mut self.sessions[slot].memberships.present;
-        let Some(position) = memberships.iter().position(|m| m.local == local) else { return };
-        let membership = memberships.swap_remove(position);
-        self.note_former_group(slot, local);
-        self.member_went(membership);
-        let local_group = self.groups.at(local);
-        local_group.members.remove(membership.member);
-        if local_group.members.is_empty() {
-            self.shared.routes.remove(&Filter::Shared(shared.clone()), self.id);
-            self.tell_owner(net, local);
-        }
-        self.groups.forget_if_unused(local);
-    }
-
-    /// A session connected or disconnected: updates the counters of its groups.
-    pub(super) fn members_connected(&mut self, net: &mut Net, slot: SessionSlot, connected: bool) {
-        for at in 0..self.sessions[slot].memberships.present.len() {
-            let membership = self.sessions[slot].memberships.present[at];
-            if connected {
-                self.member_came(net, slot, membership);
-            } else {
-                self.member_went(membership);
-            }
-        }
-    }
-
-    fn member_came(&mut self, net: &mut Net, slot: SessionSlot, membership: Membership) {
-        let Some(standing) = self.standing(net, slot) else { return };
-        let window = self.sessions[slot].machine.window() as u32;
-        let shard = self.id;
-        let local = self.groups.at(membership.local);
-        local.members.connect(membership.member, standing, window);
-        local.group.member_connected(shard, window, standing.credit);
-        if local.group.waiting() > 0 {
-            self.tell_owner(net, membership.local);
-        }
-    }
-
-    fn member_went(&mut self, membership: Membership) {
-        let shard = self.id;
-        let local = self.groups.at(membership.local);
-        if let Some((window, credit)) = local.members.disconnect(membership.member) {
-            local.group.member_disconnected(shard, window, credit);
-        }
-    }
-
     /// A session's load as a member; `None` without a connection.
     #[inline]
     fn standing(&self, net: &Net, slot: SessionSlot) -> Option<Standing> {
@@ -321,6 +237,11 @@ impl Shard {
     }
 
     pub(super) fn route_to_group(&mut self, net: &mut Net, group: &Arc<Group>, one: ForOne) {
+        if group.members() == 0 {
+            // It has ended, which the route map does not know yet.
+            self.settle(net, one.owed, BatchSeq::DONE);
+            return;
+        }
         let message = &one.message;
         if message.header().qos == QoS::AtMostOnce {
             match self.choose_shard(group, message) {
@@ -390,7 +311,7 @@ impl Shard {
     /// Delivers to a member here, or forwards a message that no member here can take.
     pub(super) fn deliver_to_member(&mut self, net: &mut Net, group: &Arc<Group>, one: ForOne) {
         let reserved = i64::from(needs_credit(self.shared.strategy, &one.message));
-        let found = self.groups.by_id.get(&group.id()).copied();
+        let found = self.groups.places.get(group.id());
         let chosen = found.and_then(|l| self.choose_member(net, l, &one.message).map(|c| (l, c)));
         match chosen {
             Some((local, Chosen::Member(member))) => {

@@ -6,10 +6,11 @@ use tacho_session::BatchSeq;
 use tacho_topic::{Group, ShardSet, WaitingPlace};
 
 use super::GroupSlot;
-use super::waiting::WaitingLimits;
 use super::{Chosen, needs_credit};
+use crate::config::QueuePolicy;
 use crate::delivery::ForOne;
 use crate::mail::Mail;
+use crate::message::Message;
 use crate::shard::{Net, Shard};
 
 /// Waiting messages that the owner sends out in one turn.
@@ -23,23 +24,15 @@ impl Shard {
         place: WaitingPlace,
         one: ForOne,
     ) {
-        self.refresh_routes();
         let group = place.group();
-        if self.routing.group(group.shared_filter()).is_none() {
-            // The last member anywhere has unsubscribed since.
+        if group.members() == 0 {
+            // The last member anywhere has left since.
             drop(place);
             self.settle(net, one.owed, BatchSeq::DONE);
             return;
         }
-        let limits = WaitingLimits {
-            len_max: self.limits().shared_queue_len_max,
-            bytes_max: self.limits().shared_queue_bytes_max,
-        };
         let local = self.groups.place(group);
-        if !self.groups.at(local).waiting.has_room(&one.message, limits) {
-            self.drop_expired_waiting(net, local);
-        }
-        if self.groups.at(local).waiting.has_room(&one.message, limits) {
+        if self.makes_room_for(net, local, &one.message) {
             let one = self.waits_durably(net, local, one);
             self.groups.at(local).waiting.push(place, one);
         } else {
@@ -50,22 +43,52 @@ impl Shard {
         self.release_waiting(net, local);
     }
 
+    /// Whether a group's queue takes a message, by the policy for full queues; the oldest messages
+    /// may have to make room for it.
+    fn makes_room_for(&mut self, net: &mut Net, local: GroupSlot, message: &Message) -> bool {
+        let limits = self.waiting_limits();
+        if self.groups.at(local).waiting.has_room(message, limits) {
+            return true;
+        }
+        self.drop_expired_waiting(net, local);
+        let has_room = self.groups.at(local).waiting.has_room(message, limits);
+        match self.limits().shared_queue_full {
+            QueuePolicy::Refuse => true,
+            QueuePolicy::DropOldest if message.size_bytes() as u64 <= limits.bytes_max => {
+                while !self.groups.at(local).waiting.has_room(message, limits)
+                    && let Some((place, one)) = self.groups.at(local).waiting.pop()
+                {
+                    drop(place);
+                    self.stats.dropped_shared_queue_full_total.increment();
+                    self.settle(net, one.owed, BatchSeq::DONE);
+                }
+                true
+            }
+            _ => has_room,
+        }
+    }
+
     /// Members joined or left, or have room again. Waiting messages are sent, or end with the
     /// group.
     pub(in crate::shard) fn group_changed(&mut self, net: &mut Net, group: &Arc<Group>) {
-        let Some(&local) = self.groups.by_id.get(&group.id()) else { return };
-        self.groups.at(local).owner_is_told = false;
-        self.refresh_routes();
-        if self.routing.group(group.shared_filter()).is_none() {
+        let local = self.groups.places.get(group.id());
+        if let Some(local) = local {
+            self.groups.at(local).owner_is_told = false;
+            if group.members() > 0 {
+                self.release_waiting(net, local);
+                return;
+            }
             while let Some((place, one)) = self.groups.at(local).waiting.pop() {
                 drop(place);
                 self.settle(net, one.owed, BatchSeq::DONE);
             }
-            self.forget_group_queue(group);
+            self.note_group_level(net, local);
             self.groups.forget_if_unused(local);
-            return;
         }
-        self.release_waiting(net, local);
+        self.refresh_routes();
+        if self.routing.group(group.shared_filter()).is_none() {
+            self.forget_group_queue(group);
+        }
     }
 
     /// Sends out waiting messages while members can take them.
@@ -108,7 +131,15 @@ impl Shard {
         if !self.groups.at(local).waiting.is_empty() && self.group_has_room(&group) {
             self.tell_owner(net, local);
         }
+        self.note_group_level(net, local);
         self.groups.forget_if_unused(local);
+    }
+
+    /// All shards have what they own: publishers learn which queues are full.
+    pub(in crate::shard) fn groups_recovered(&mut self, net: &mut Net) {
+        for local in self.groups.all() {
+            self.note_group_level(net, local);
+        }
     }
 
     /// Whether a member on any shard could take a message of QoS 1 or 2 now.

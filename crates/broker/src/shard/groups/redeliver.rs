@@ -35,16 +35,13 @@ impl Shard {
         if no_groups || session.machine.queue_len() == 0 {
             return;
         }
-        self.refresh_routes();
-        let (groups, routing) = (&self.groups, &self.routing);
+        let groups = &self.groups;
         let session = &mut self.sessions[slot];
         let former_groups = session.memberships.former.take();
         let left = former_groups.as_deref();
         // Messages of a group without other members stay with this client.
-        let goes = |copy: &Copy| {
-            let group = groups.find(copy.group, left);
-            group.is_some_and(|group| routing.group(group.shared_filter()).is_some())
-        };
+        let goes =
+            |copy: &Copy| groups.find(copy.group, left).is_some_and(|group| group.members() > 0);
         let (unsent, places) = self.durability.act(slot, session.subject(), |machine, recorder| {
             (machine.take_queued(goes, recorder), recorder.take_places())
         });
@@ -69,6 +66,7 @@ impl Shard {
     pub(in crate::shard) fn redistribute(&mut self, net: &mut Net, left: Vec<Left>) {
         self.stats.shared_redelivered_total.add(left.len() as u64);
         for Left { group, body, place } in left {
+            net.charge(1);
             // Without its group no other session may get the message.
             let Some(group) = group else {
                 self.settle(net, place.map_or(Owed::Nothing, Owed::Place), BatchSeq::DONE);

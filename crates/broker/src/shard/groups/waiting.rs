@@ -26,6 +26,16 @@ pub(super) struct WaitingLimits {
     pub(super) bytes_max: u64,
 }
 
+/// How full the queue is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitingLevel {
+    /// At least a quarter of it is free.
+    Room,
+    High,
+    /// It has reached one of its limits.
+    Full,
+}
+
 impl WaitingMessages {
     pub(super) fn new(stats: Arc<ShardStats>) -> Self {
         Self { messages: VecDeque::new(), bytes: 0, stats }
@@ -35,7 +45,6 @@ impl WaitingMessages {
         self.messages.is_empty()
     }
 
-    #[cfg(feature = "sim")]
     pub(super) fn len(&self) -> usize {
         self.messages.len()
     }
@@ -47,6 +56,19 @@ impl WaitingMessages {
     pub(super) fn has_room(&self, message: &Message, limits: WaitingLimits) -> bool {
         self.messages.len() < limits.len_max
             && self.bytes + message.size_bytes() as u64 <= limits.bytes_max
+    }
+
+    pub(super) fn level(&self, limits: WaitingLimits) -> WaitingLevel {
+        let (len, len_max) = (self.messages.len() as u64, limits.len_max as u64);
+        if len >= len_max || self.bytes >= limits.bytes_max {
+            return WaitingLevel::Full;
+        }
+        let is_high = |amount: u64, max: u64| amount > max - max / 4;
+        if is_high(len, len_max) || is_high(self.bytes, limits.bytes_max) {
+            WaitingLevel::High
+        } else {
+            WaitingLevel::Room
+        }
     }
 
     pub(super) fn push(&mut self, place: WaitingPlace, one: ForOne) {

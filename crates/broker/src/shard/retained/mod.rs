@@ -52,11 +52,14 @@ pub(crate) use versions::RetainedVersions;
 
 /// A replay asks for more while fewer messages than this wait in the session.
 const QUEUE_LOW: usize = 128;
-/// Expired messages removed per pass.
-const EXPIRE_MAX: usize = 1_024;
+/// Expired messages removed between two looks at what is left of the turn.
+const EXPIRE_MAX: usize = 32;
 /// Least time between two passes.
 const EXPIRE_EVERY_NS: u64 = 1_000_000_000;
 const NEXT_TURN_NS: u64 = 1;
+/// What answering a request costs, and looking at topics for it.
+const REQUEST_UNITS: u32 = 2;
+const STEPS_PER_UNIT: usize = 4;
 
 /// An unanswered request for retained messages, with the shard that sent it.
 struct OpenRequest {
@@ -135,18 +138,22 @@ impl Shard {
         self.retained.timer.arm(net, deadline_ns, EXPIRE_EVERY_NS, TimerToken::Retained);
     }
 
-    /// Frees expired messages in bounded passes.
+    /// Frees expired messages, as long as the turn lasts.
     pub(super) fn expire_retained(&mut self, net: &mut Net) {
         self.retained.timer.fired();
         let now_ns = net.now_ns();
-        let expired = self.retained.store.expire(now_ns, EXPIRE_MAX);
-        let count = expired.len();
-        for (topic, version) in expired {
-            self.record_no_retained(&topic, version);
+        let (mut has_time, mut is_over) = (true, false);
+        while has_time && !is_over {
+            let expired = self.retained.store.expire(now_ns, EXPIRE_MAX);
+            is_over = expired.len() < EXPIRE_MAX;
+            has_time = net.charge(expired.len() as u32);
+            self.stats.retained_expired_total.add(expired.len() as u64);
+            for (topic, version) in expired {
+                self.record_no_retained(&topic, version);
+            }
         }
-        self.stats.retained_expired_total.add(count as u64);
         if let Some(expiry_ns) = self.retained.store.next_expiry_ns() {
-            let pause_ns = if count < EXPIRE_MAX { EXPIRE_EVERY_NS } else { NEXT_TURN_NS };
+            let pause_ns = if is_over { EXPIRE_EVERY_NS } else { NEXT_TURN_NS };
             self.arm_retained_timer(net, expiry_ns.max(now_ns + pause_ns));
         }
     }
@@ -159,7 +166,7 @@ impl Shard {
     pub(super) fn answer_replays(&mut self, net: &mut Net) -> bool {
         let mut budget = self.limits().retained_steps_per_turn_max;
         // All requests wait for messages that have not arrived; their arrival wakes this shard.
-        let mut early = 0;
+        let (mut early, mut has_time) = (0, true);
         while early < self.retained.open_requests.len()
             && let Some(open) = self.retained.open_requests.pop_front()
         {
@@ -168,16 +175,18 @@ impl Shard {
                 early += 1;
                 continue;
             }
-            if budget == 0 {
+            if budget == 0 || !has_time {
                 self.retained.open_requests.push_front(open);
                 return true;
             }
             early = 0;
+            let steps_left = budget;
             let OpenRequest { from, request } = open;
             let ReplayRequest { session, replay, filter, cursor, visible_version, .. } = request;
             let now_ns = net.now_ns();
             let (messages, next) =
                 self.retained.store.read(&filter, cursor, visible_version, now_ns, &mut budget);
+            has_time = net.charge(REQUEST_UNITS + ((steps_left - budget) / STEPS_PER_UNIT) as u32);
             let batch = ReplayBatch { session, replay, messages, next };
             if from == self.id {
                 self.replay_arrived(net, batch);
@@ -271,6 +280,7 @@ impl Shard {
                 replays.pop_front();
             }
             self.offer(net, slot, delivery);
+            net.charge(1);
         }
     }
 

@@ -23,11 +23,6 @@ impl SessionReplays {
     pub(in crate::shard) fn are_under_way(&self) -> bool {
         self.0.is_some()
     }
-
-    /// What is under way does not concern the session any more.
-    pub(in crate::shard) fn end(&mut self) {
-        self.0 = None;
-    }
 }
 
 /// What is asked and known while retained messages are replayed to a session.

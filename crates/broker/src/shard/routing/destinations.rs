@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use tacho_codec::QoS;
-use tacho_topic::{Group, RouteSnapshot, ShardSet, SubscriptionIndex};
+use tacho_topic::{Group, MatchedShards, RouteSnapshot, ShardSet, SubscriptionIndex};
 
 use crate::bridge::Bridges;
 use crate::keys::SessionSlot;
@@ -17,10 +17,23 @@ use crate::subscription::{Scope, SubscriptionOptions, Target, merge_targets, rul
 pub(crate) struct Destinations {
     /// Other shards with matching subscriptions.
     pub(crate) remote: ShardSet,
+    /// The shards, this one included, where a durable session may get them: receivers that the
+    /// journal has to be written for.
+    pub(crate) durable: ShardSet,
+    /// The shards, this one included, where the queue of a receiver is full.
+    pub(crate) full: ShardSet,
     /// Matching shared subscriptions, if any.
     pub(crate) groups: Option<Rc<[Arc<Group>]>>,
     /// Sessions of this shard.
     pub(crate) local: Rc<[Target]>,
+}
+
+impl Destinations {
+    /// Whether a receiver's queue is full, so that messages of QoS 1 and 2 have to be refused.
+    pub(crate) fn is_full(&self) -> bool {
+        let mut groups = self.groups.iter().flat_map(|groups| groups.iter());
+        !self.full.is_empty() || groups.any(|group| group.is_full())
+    }
 }
 
 /// The bridges, and this shard's members of them.
@@ -32,11 +45,20 @@ pub(crate) struct BridgeRoutes {
 
 impl BridgeRoutes {
     /// Adds the members that carry a topic: those of this shard and the shards of the others.
-    fn find(&self, topic: &str, shard: usize, remote: &mut ShardSet, targets: &mut Vec<Target>) {
+    /// Returns the shards of all of them.
+    fn find(
+        &self,
+        topic: &str,
+        shard: usize,
+        remote: &mut ShardSet,
+        targets: &mut Vec<Target>,
+    ) -> ShardSet {
+        let mut owners = ShardSet::EMPTY;
         for (place, bridge) in self.bridges.iter().enumerate() {
             let Some((rule, _)) = bridge.egress(topic) else { continue };
             let link = bridge.link_of(rule, topic);
             let owner = self.bridges.shard_of(bridge, link);
+            owners.insert(owner);
             if owner != shard {
                 remote.insert(owner);
             } else if let Some(&session) = self.links.get(&(place, link)) {
@@ -50,6 +72,7 @@ impl BridgeRoutes {
                 });
             }
         }
+        owners
     }
 }
 
@@ -64,14 +87,18 @@ pub(super) fn match_topic(
     bridges: Option<&BridgeRoutes>,
 ) -> Destinations {
     let mut groups = Vec::new();
-    let mut remote = snapshot.shards_for(topic, &mut |group| groups.push(Arc::clone(group)));
+    let MatchedShards { all: mut remote, mut durable, full } =
+        snapshot.matched_shards(topic, &mut |group| groups.push(Arc::clone(group)));
     remote.remove(shard);
     let mut matched = Vec::new();
     index.for_each_match(topic, |&session, options| matched.push((session, *options)));
+    // The map has them in an order that differs from one run of the broker to the next.
+    groups.sort_unstable_by_key(|group| group.id());
     let groups = if groups.is_empty() { None } else { Some(groups.into()) };
     let mut local = merge_targets(matched);
     if let Some(bridges) = bridges {
-        bridges.find(topic, shard, &mut remote, &mut local);
+        // The sessions of bridges last.
+        durable = durable.union(bridges.find(topic, shard, &mut remote, &mut local));
     }
-    Destinations { remote, groups, local: local.into() }
+    Destinations { remote, durable, full, groups, local: local.into() }
 }

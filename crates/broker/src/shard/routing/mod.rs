@@ -3,17 +3,28 @@
 mod cache;
 mod destinations;
 mod filters;
+mod full;
+mod marks;
+mod removals;
 mod subscribe;
 mod totals;
 
 use std::sync::Arc;
 
-use tacho_topic::{Group, RouteMap, RouteSnapshot, SharedFilter, SubscriptionIndex, TopicFilter};
+use tacho_codec::QoS;
+use tacho_topic::{
+    Filter, Group, RouteChange, RouteMap, RouteSnapshot, SharedFilter, SubscriptionIndex,
+    TopicFilter,
+};
 
 use crate::config::Limits;
 use crate::keys::SessionSlot;
+use crate::stats::ShardStats;
 use crate::subscription::SubscriptionOptions;
 use cache::RouteCache;
+use full::FullSessions;
+use marks::DurableMarks;
+use removals::Removals;
 
 pub(super) use cache::Route;
 pub(super) use destinations::{BridgeRoutes, Destinations};
@@ -21,22 +32,35 @@ pub(super) use filters::SubscribedFilters;
 pub(super) use totals::SubscriptionCounts;
 pub(crate) use totals::SubscriptionTotals;
 
-/// Owns the filters of this shard's sessions, the route map as last loaded, and the routes that
-/// were computed from both.
+/// Owns the filters of this shard's sessions, also of those that have ended a moment ago, the route
+/// map as last loaded, and the routes that were computed from both.
 pub(super) struct Routing {
     shard: usize,
     snapshot: Arc<RouteSnapshot>,
     index: SubscriptionIndex<SessionSlot, SubscriptionOptions>,
     cache: RouteCache,
+    durable: DurableMarks,
+    removals: Removals,
+    full: FullSessions,
 }
 
 impl Routing {
-    pub(super) fn new(shard: usize, routes: &RouteMap, limits: &Limits) -> Self {
+    /// `keeps_qos0`: the journal may have to keep QoS 0 messages, too.
+    pub(super) fn new(
+        shard: usize,
+        routes: &RouteMap,
+        limits: &Limits,
+        keeps_qos0: bool,
+        stats: Arc<ShardStats>,
+    ) -> Self {
         Self {
             shard,
             snapshot: routes.snapshot(),
             index: SubscriptionIndex::new(),
             cache: RouteCache::new(limits.route_cache_topics_max, limits.route_cache_bytes_max),
+            durable: DurableMarks::new(shard, keeps_qos0),
+            removals: Removals::new(limits, stats),
+            full: FullSessions::new(shard),
         }
     }
 
@@ -72,20 +96,30 @@ impl Routing {
         self.index.get(filter, slot).copied()
     }
 
-    /// Adds a subscription or replaces its options. True if it is the first one to this filter.
+    /// Adds a session's subscription or replaces its options. What the route map has to learn of it
+    /// goes to `changes`.
     pub(super) fn insert(
         &mut self,
         filter: &TopicFilter,
         slot: SessionSlot,
-        options: SubscriptionOptions,
-    ) -> bool {
-        let is_first = !self.index.contains_filter(filter);
+        (options, is_durable): (SubscriptionOptions, bool),
+        changes: &mut Vec<RouteChange>,
+    ) {
+        let former = self.options(filter, slot);
+        if !self.index.contains_filter(filter) {
+            let filter = Filter::Plain(filter.clone());
+            changes.push(RouteChange::Add { filter, shard: self.shard });
+        }
         self.index.insert(filter, slot, options);
         self.cache.local_change(filter, &self.snapshot);
-        is_first
+        if is_durable {
+            let qos = (former.map(|options| options.qos), Some(options.qos));
+            self.durable.changed(filter, qos, changes);
+        }
+        self.full.subscribed(slot, (filter, options.qos), changes);
     }
 
-    /// Adds a subscription before anything was routed.
+    /// Adds a durable session's subscription before anything was routed.
     pub(super) fn restore(
         &mut self,
         filter: &TopicFilter,
@@ -93,13 +127,79 @@ impl Routing {
         options: SubscriptionOptions,
     ) {
         self.index.insert(filter, slot, options);
+        // The route map has all marks of restored subscriptions already.
+        self.durable.changed(filter, (None, Some(options.qos)), &mut Vec::new());
     }
 
-    /// Removes a subscription. True if it was the last one to this filter.
-    pub(super) fn remove(&mut self, filter: &TopicFilter, slot: SessionSlot) -> bool {
+    /// Removes a session's subscription. What the route map has to learn of it goes to `changes`.
+    pub(super) fn remove(
+        &mut self,
+        filter: &TopicFilter,
+        slot: SessionSlot,
+        is_durable: bool,
+        changes: &mut Vec<RouteChange>,
+    ) {
+        let former = self.options(filter, slot);
         self.index.remove(filter, slot);
         self.cache.local_change(filter, &self.snapshot);
-        !self.index.contains_filter(filter)
+        if is_durable {
+            self.durable.changed(filter, (former.map(|options| options.qos), None), changes);
+        }
+        self.full.unsubscribed(slot, filter, changes);
+        if former.is_some() && !self.index.contains_filter(filter) {
+            let filter = Filter::Plain(filter.clone());
+            changes.push(RouteChange::Remove { filter, shard: self.shard });
+        }
+    }
+
+    /// Whether a session counts as full.
+    pub(super) fn is_full(&self, slot: SessionSlot) -> bool {
+        self.full.contains(slot)
+    }
+
+    /// A session is full: its filters are marked in the route map, some in each turn. False if it
+    /// has not yet lost all marks since it was full before.
+    pub(super) fn session_filled(
+        &mut self,
+        slot: SessionSlot,
+        subscribed: &SubscribedFilters,
+    ) -> bool {
+        let assured = subscribed.iter().filter_map(|filter| match filter {
+            Filter::Plain(filter) => self.subscribes_assured(slot, filter).then(|| filter.clone()),
+            Filter::Shared(_) => None,
+        });
+        let filters = assured.collect();
+        self.full.filled(slot, filters)
+    }
+
+    /// A session that was full has room: the marks are taken away in the same way.
+    pub(super) fn session_has_room(&mut self, slot: SessionSlot) {
+        self.full.has_room(slot);
+    }
+
+    /// The sessions that count as full, or did so a moment ago.
+    pub(super) fn full_sessions(&self) -> Vec<SessionSlot> {
+        self.full.all()
+    }
+
+    /// Whether filters of full sessions are to be marked or unmarked.
+    #[inline]
+    pub(super) fn owes_marks(&self) -> bool {
+        self.full.is_unfinished()
+    }
+
+    /// Marks and unmarks up to `budget` filters of full sessions: `changes` for the route map.
+    /// Returns the number of sessions that have room and no marks left.
+    pub(super) fn mark_full(&mut self, budget: usize, changes: &mut Vec<RouteChange>) -> usize {
+        let index = &self.index;
+        let is_subscribed = |slot: SessionSlot, filter: &TopicFilter| {
+            index.get(filter, slot).is_some_and(|options| options.qos != QoS::AtMostOnce)
+        };
+        self.full.advance(budget, is_subscribed, changes).len()
+    }
+
+    fn subscribes_assured(&self, slot: SessionSlot, filter: &TopicFilter) -> bool {
+        self.options(filter, slot).is_some_and(|options| options.qos != QoS::AtMostOnce)
     }
 
     /// Messages to this topic had to wait in another shard that has no memory left.

@@ -1,4 +1,6 @@
 //! SUBSCRIBE and UNSUBSCRIBE: filters into the indexes, retained messages requested, codes back.
+//!
+//! A packet with a malformed filter ends the connection, and none of its filters takes effect.
 
 use tacho_codec::{
     Packet, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeFilter, UnsubAck, Unsubscribe,
@@ -6,7 +8,7 @@ use tacho_codec::{
 };
 use tacho_net::ConnId;
 use tacho_session::BatchSeq;
-use tacho_topic::{Filter, RouteChange};
+use tacho_topic::{Filter, FilterError, RouteChange};
 
 use crate::keys::SessionSlot;
 use crate::shard::durability::{Changed, NOTHING_CAN_BE_WRITTEN, RecordedChanges};
@@ -53,16 +55,22 @@ impl Shard {
         if self.is_unresponsive(net, conn) {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
+        let filters = match parse_all(subscribe.filters.iter().map(|asked| asked.filter)) {
+            Ok(filters) => filters,
+            Err(error) => return self.malformed_filter(net, conn, error),
+        };
+        self.make_room_for(net, filters.len());
         // What is refused now is told now, and not behind what waits for a commit.
         let is_stalled = self.sessions[slot].journal.is_durable() && self.durability.is_stalled();
         let mut asked = Asked { is_stalled, ..Asked::default() };
-        for requested in &subscribe.filters {
-            let id = subscribe.subscription_id;
-            if let Err(reason) = self.subscribe_one(net, slot, requested, id, &mut asked) {
-                self.shared.routes.apply(&asked.changes);
-                self.record_subscriptions(slot, &asked.granted);
-                return self.end_connection(net, conn, reason);
-            }
+        for (filter, requested) in filters.into_iter().zip(&subscribe.filters) {
+            self.subscribe_one(
+                net,
+                slot,
+                (filter, requested),
+                subscribe.subscription_id,
+                &mut asked,
+            );
         }
         let Asked { reasons, explanation, changes, replays, granted, .. } = asked;
         // The update is visible to every publisher before SUBACK leaves.
@@ -102,42 +110,41 @@ impl Shard {
         Flow::Continue
     }
 
-    /// One filter of a SUBSCRIBE. An error ends the connection.
+    /// A filter that cannot be one: the packet is malformed [MQTT-4.13.1-1].
+    #[cold]
+    fn malformed_filter(&mut self, net: &mut Net, conn: ConnId, error: FilterError) -> Flow {
+        self.end_connection_because(net, conn, ReasonCode::MALFORMED_PACKET, error.sentence())
+    }
+
+    /// One filter of a SUBSCRIBE.
     fn subscribe_one(
         &mut self,
         net: &mut Net,
         slot: SessionSlot,
-        requested: &SubscribeFilter<'_>,
+        (filter, requested): (Filter, &SubscribeFilter<'_>),
         id: Option<u32>,
         asked: &mut Asked,
-    ) -> Result<(), ReasonCode> {
+    ) {
         let session = &self.sessions[slot];
         let (version, is_bridge) = (session.version(), session.is_bridge());
         let mut options = SubscriptionOptions::new(&requested.options, id);
         let handling = requested.options.retain_handling;
-        let filter = Filter::parse(requested.filter);
         if is_bridge {
-            options.no_local = !filter.as_ref().is_ok_and(Filter::is_shared);
+            options.no_local = !filter.is_shared();
             options.retain_as_published = true;
         }
-        let former = filter.as_ref().ok().and_then(|filter| self.journaled_options(slot, filter));
-        let reason = match &filter {
-            Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
-            // [MQTT-3.8.3-4]
-            Ok(Filter::Shared(_)) if options.no_local => return Err(ReasonCode::PROTOCOL_ERROR),
-            Ok(_) if asked.is_stalled => {
-                self.stats.journal_refused_subscriptions_total.increment();
-                ReasonCode::QUOTA_EXCEEDED
-            }
-            Ok(filter) => {
-                let requested = RequestedSubscription { filter, options, handling };
-                self.add_subscription(net, slot, requested, asked)
-            }
+        let former = self.journaled_options(slot, &filter);
+        let reason = if asked.is_stalled {
+            self.stats.journal_refused_subscriptions_total.increment();
+            ReasonCode::QUOTA_EXCEEDED
+        } else {
+            let requested = RequestedSubscription { filter: &filter, options, handling };
+            self.add_subscription(net, slot, requested, asked)
         };
         if asked.explanation.is_none() {
             asked.explanation = explain(reason, asked.is_stalled);
         }
-        if let (false, Ok(filter)) = (reason.is_error(), filter) {
+        if !reason.is_error() {
             asked.granted.push((Changed { filter, former }, options));
         }
         asked.reasons.push(if version == Version::V5 || !reason.is_error() {
@@ -145,7 +152,6 @@ impl Shard {
         } else {
             ReasonCode::UNSPECIFIED_ERROR // 3.x knows one failure code, 0x80.
         });
-        Ok(())
     }
 
     /// Retained messages that were routed before a new subscription became visible are its
@@ -211,13 +217,17 @@ impl Shard {
         filter: &Filter,
         former: SubscriptionOptions,
     ) {
+        let mut changes = Vec::new();
         match filter {
             Filter::Plain(plain) => {
-                self.routing.insert(plain, slot, former);
+                let is_durable = self.sessions[slot].journal.is_durable();
+                self.routing.insert(plain, slot, (former, is_durable), &mut changes);
                 self.change_replay(slot, plain, former);
             }
-            Filter::Shared(shared) => self.join_group(net, slot, shared, former),
+            Filter::Shared(shared) => self.join_group(net, slot, shared, former, &mut changes),
         }
+        self.shared.routes.apply(&changes);
+        self.refresh_routes();
         self.record_subscription(slot, filter, former);
     }
 
@@ -238,12 +248,10 @@ impl Shard {
         let known = subscriptions.contains(filter);
         if !known {
             let has_room = subscriptions.len() < limit;
-            let subscription = if has_room { self.subscriptions.try_add(filter) } else { None };
-            let Some(subscription) = subscription else {
+            if !has_room || !subscriptions.try_add(filter) {
                 self.stats.refused_subscriptions_total.increment();
                 return ReasonCode::QUOTA_EXCEEDED;
-            };
-            subscriptions.add(subscription);
+            }
         }
         match filter {
             Filter::Plain(filter) => {
@@ -252,9 +260,8 @@ impl Shard {
                     // What is under way to the old subscription goes to this one.
                     options.since = self.routing.options(filter, slot).map_or(0, |old| old.since);
                 }
-                if self.routing.insert(filter, slot, options) {
-                    asked.changes.push(add(Filter::Plain(filter.clone()), self.id));
-                }
+                let is_durable = self.sessions[slot].journal.is_durable();
+                self.routing.insert(filter, slot, (options, is_durable), &mut asked.changes);
                 let wanted = match handling {
                     RetainHandling::Always => true,
                     RetainHandling::IfNew => !known,
@@ -267,7 +274,9 @@ impl Shard {
                 }
             }
             // Shared subscriptions get no retained messages when they are made (4.8.2).
-            Filter::Shared(shared) => self.join_group(net, slot, shared, options),
+            Filter::Shared(shared) => {
+                self.join_group(net, slot, shared, options, &mut asked.changes);
+            }
         }
         ReasonCode::granted(options.qos)
     }
@@ -282,19 +291,21 @@ impl Shard {
         if self.is_unresponsive(net, conn) {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
+        let filters = match parse_all(unsubscribe.filters.iter().copied()) {
+            Ok(filters) => filters,
+            Err(error) => return self.malformed_filter(net, conn, error),
+        };
         let mut changes = Vec::new();
         let mut batch = BatchSeq::DONE;
-        let mut reasons = Vec::with_capacity(unsubscribe.filters.len());
-        for name in &unsubscribe.filters {
+        let mut reasons = Vec::with_capacity(filters.len());
+        for filter in &filters {
             let subscriptions = &mut self.sessions[slot].subscriptions;
-            reasons.push(match Filter::parse(name) {
-                Err(_) => ReasonCode::TOPIC_FILTER_INVALID,
-                Ok(filter) if subscriptions.remove(&filter) => {
-                    self.remove_subscription(net, slot, &filter, &mut changes);
-                    batch = batch.max(self.record_unsubscribed(slot, &filter));
-                    ReasonCode::SUCCESS
-                }
-                Ok(_) => ReasonCode::NO_SUBSCRIPTION_EXISTED,
+            reasons.push(if subscriptions.remove(filter) {
+                self.remove_subscription(net, slot, filter, &mut changes);
+                batch = batch.max(self.record_unsubscribed(slot, filter));
+                ReasonCode::SUCCESS
+            } else {
+                ReasonCode::NO_SUBSCRIPTION_EXISTED
             });
         }
         self.shared.routes.apply(&changes);
@@ -323,44 +334,28 @@ impl Shard {
         match filter {
             Filter::Plain(filter) => {
                 self.cancel_replay(slot, filter);
-                if self.routing.remove(filter, slot) {
-                    changes.push(remove(Filter::Plain(filter.clone()), self.id));
-                }
+                let is_durable = self.sessions[slot].journal.is_durable();
+                self.routing.remove(filter, slot, is_durable, changes);
             }
             Filter::Shared(shared) => {
-                self.leave_group(net, slot, shared);
+                self.leave_group(net, slot, shared, changes);
             }
         }
     }
+}
 
-    /// Takes all subscriptions of an ended session out of the indexes.
-    pub(in crate::shard) fn remove_all_subscriptions(&mut self, net: &mut Net, slot: SessionSlot) {
-        let subscriptions = std::mem::take(&mut self.sessions[slot].subscriptions);
-        let mut changes = Vec::new();
-        for filter in subscriptions.iter() {
-            self.remove_subscription(net, slot, filter, &mut changes);
-        }
-        self.shared.routes.apply(&changes);
-        self.refresh_routes();
-    }
+/// All filters of a packet, or what is wrong with one of them.
+fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<Filter>, FilterError> {
+    texts.map(Filter::parse).collect()
 }
 
 /// Why the broker refused a filter, for SUBACK's reason string.
 fn explain(reason: ReasonCode, is_stalled: bool) -> Option<&'static str> {
     match reason {
         ReasonCode::QUOTA_EXCEEDED if is_stalled => Some(NOTHING_CAN_BE_WRITTEN),
-        ReasonCode::TOPIC_FILTER_INVALID => Some("a topic filter is invalid (4.7, 4.8.2)"),
         ReasonCode::QUOTA_EXCEEDED => {
             Some("too many subscriptions, of this client or of all, or too many levels in a filter")
         }
         _ => None,
     }
-}
-
-fn add(filter: Filter, shard: usize) -> RouteChange {
-    RouteChange::Add { filter, shard }
-}
-
-fn remove(filter: Filter, shard: usize) -> RouteChange {
-    RouteChange::Remove { filter, shard }
 }

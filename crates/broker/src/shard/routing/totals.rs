@@ -1,8 +1,6 @@
 //! The limits on subscriptions that all shards draw on: each subscription counts from its making
-//! until it is dropped.
+//! until it is removed or its session ends.
 
-use std::borrow::Borrow;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -49,80 +47,69 @@ impl SubscriptionCounts {
         Self { totals, stats }
     }
 
-    /// Counts a subscription, unless all sessions together have as many, or as long ones, as they
-    /// may.
-    pub(in crate::shard) fn try_add(self: &Arc<Self>, filter: &Filter) -> Option<Subscription> {
+    /// Counts subscriptions, unless all sessions together have more, or longer ones, than they may.
+    pub(super) fn try_add(&self, tally: Tally) -> bool {
+        self.add(tally);
         let totals = &self.totals;
-        let subscription = self.add(filter);
         let is_within = totals.count.load(Ordering::Relaxed) <= totals.count_max
             && totals.bytes.load(Ordering::Relaxed) <= totals.bytes_max;
-        is_within.then_some(subscription)
+        if !is_within {
+            self.subtract(tally);
+        }
+        is_within
     }
 
-    /// Counts a subscription in any case.
-    pub(in crate::shard) fn add(self: &Arc<Self>, filter: &Filter) -> Subscription {
-        let (totals, stats, bytes) = (&self.totals, &self.stats, text_bytes(filter));
-        totals.count.fetch_add(1, Ordering::Relaxed);
-        totals.bytes.fetch_add(bytes, Ordering::Relaxed);
-        stats.subscriptions.add(1);
-        stats.subscriptions_bytes.add(bytes);
-        stats.shared_subscriptions.add(u64::from(filter.is_shared()));
-        Subscription { filter: filter.clone(), counts: Arc::clone(self) }
+    /// Counts subscriptions in any case.
+    pub(super) fn add(&self, tally: Tally) {
+        let Self { totals, stats } = self;
+        totals.count.fetch_add(tally.count, Ordering::Relaxed);
+        totals.bytes.fetch_add(tally.bytes, Ordering::Relaxed);
+        stats.subscriptions.add(tally.count as u64);
+        stats.subscriptions_bytes.add(tally.bytes);
+        stats.shared_subscriptions.add(tally.shared as u64);
+    }
+
+    /// They are over.
+    pub(super) fn subtract(&self, tally: Tally) {
+        let Self { totals, stats } = self;
+        totals.count.fetch_sub(tally.count, Ordering::Relaxed);
+        totals.bytes.fetch_sub(tally.bytes, Ordering::Relaxed);
+        stats.subscriptions.subtract(tally.count as u64);
+        stats.subscriptions_bytes.subtract(tally.bytes);
+        stats.shared_subscriptions.subtract(tally.shared as u64);
     }
 }
 
-/// A session's subscription by its filter, counted until it is dropped.
-#[derive(Debug)]
-pub(in crate::shard) struct Subscription {
-    filter: Filter,
-    counts: Arc<SubscriptionCounts>,
+/// What some subscriptions count for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    count: usize,
+    shared: usize,
+    bytes: u64,
 }
 
-impl Subscription {
-    pub(in crate::shard) const fn filter(&self) -> &Filter {
-        &self.filter
+impl Tally {
+    pub(super) fn of(filter: &Filter) -> Self {
+        Self { count: 1, shared: usize::from(filter.is_shared()), bytes: text_bytes(filter) }
     }
 
     #[cfg(feature = "sim")]
-    pub(in crate::shard) fn bytes(&self) -> u64 {
-        text_bytes(&self.filter)
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) const fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.shared += other.shared;
+        self.bytes += other.bytes;
+    }
+
+    pub(super) const fn subtract(&mut self, other: Self) {
+        self.count -= other.count;
+        self.shared -= other.shared;
+        self.bytes -= other.bytes;
     }
 }
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        let SubscriptionCounts { totals, stats } = &*self.counts;
-        let bytes = text_bytes(&self.filter);
-        totals.count.fetch_sub(1, Ordering::Relaxed);
-        totals.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        stats.subscriptions.decrement();
-        stats.subscriptions_bytes.subtract(bytes);
-        if self.filter.is_shared() {
-            stats.shared_subscriptions.decrement();
-        }
-    }
-}
-
-// As its filter, by which a session finds it.
-impl Borrow<Filter> for Subscription {
-    fn borrow(&self) -> &Filter {
-        &self.filter
-    }
-}
-
-impl Hash for Subscription {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.filter.hash(state);
-    }
-}
-
-impl PartialEq for Subscription {
-    fn eq(&self, other: &Self) -> bool {
-        self.filter == other.filter
-    }
-}
-
-impl Eq for Subscription {}
 
 /// The length of a filter as its subscriber wrote it.
 fn text_bytes(filter: &Filter) -> u64 {

@@ -8,6 +8,9 @@ use crate::delivery::Body;
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
 
+/// What the end of a connection costs its session.
+const DISCONNECT_UNITS: u32 = 4;
+
 impl Shard {
     /// A timer has fired for a session; `generation` has as many bits as fit into a timer.
     pub(in crate::shard) fn session_timer_fired(
@@ -24,6 +27,13 @@ impl Shard {
     /// Does what is due for a session.
     pub(in crate::shard) fn session_timeout(&mut self, net: &mut Net, slot: SessionSlot) {
         let now_ns = net.now_ns();
+        if let Some(session) = self.sessions.get_mut(slot)
+            && session.connection().is_some_and(|conn| net.is_held_back(conn))
+        {
+            // A client that we do not read cannot be blamed for its silence. After a pause of the
+            // process it is overdue, while its one read a second is too.
+            session.machine.handle_activity(now_ns);
+        }
         while let Some(session) = self.sessions.get_mut(slot) {
             match session.machine.handle_timeout(now_ns) {
                 Some(TimeoutEvent::KeepAliveExpired) => {
@@ -60,6 +70,7 @@ impl Shard {
         end: End,
     ) -> Option<ProtocolError> {
         let now_ns = net.now_ns();
+        net.charge(DISCONNECT_UNITS);
         self.members_connected(net, slot, false);
         self.sessions.disconnect(slot);
         let session = &mut self.sessions[slot];
@@ -79,16 +90,20 @@ impl Shard {
         effects.error
     }
 
-    /// Ends a session: its subscriptions and queues are gone.
+    /// Ends a session: its queues are gone, its subscriptions count no more, and nothing is
+    /// delivered to it. They leave the indexes in this turn or later ones.
     pub(in crate::shard) fn discard_session(&mut self, net: &mut Net, slot: SessionSlot) {
         self.close_pending_connect(net, slot);
         let undelivered = self.take_undelivered_of_groups(slot);
-        self.remove_all_subscriptions(net, slot);
-        let mut session = self.sessions.remove(slot);
+        self.full_session_ended(net, slot);
+        let memberships = self.end_memberships(net, slot);
+        let mut session = self.sessions.end(slot);
         self.end_hand_offs(&session.journal);
         session.timer.cancel(net);
         self.count_sessions();
         self.redistribute(net, undelivered);
         self.record_session_end(session.key(), &session.journal);
+        let is_durable = session.journal.is_durable();
+        self.remove_later(slot, is_durable, &mut session.subscriptions, memberships);
     }
 }

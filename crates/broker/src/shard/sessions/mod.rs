@@ -20,17 +20,24 @@ use crate::shard::Net;
 use crate::shard::timers::TimerToken;
 use crate::stats::ShardStats;
 
-pub(super) use session::{Peer, Session};
+pub(super) use session::{DroppedInKeeping, Peer, Session};
 pub(super) use terms::{Explanations, PeerTerms, PublishForm};
 
 /// Owns the sessions and the numbers that tell them apart, and counts what they have: connections,
 /// places of messages, places in the journal.
 pub(super) struct Sessions {
-    slots: Slab<Box<Session>>,
+    /// Without a session, the slot is that of one that has ended, kept until its subscriptions are
+    /// removed.
+    slots: Slab<Option<Box<Session>>>,
+    /// Slots without a session.
+    ended: usize,
     by_client: HashMap<ClientKey, SessionSlot, RandomState>,
     newest_generation: u32,
     /// The sum of [`Session::places`].
     places: u64,
+    /// Sessions whose queue is full, or has room again, since that was last asked; some may have
+    /// ended.
+    level_changes: Vec<SessionSlot>,
     stats: Arc<ShardStats>,
     /// Where durable sessions are counted.
     flags: Option<Arc<ShardFlags>>,
@@ -40,9 +47,11 @@ impl Sessions {
     pub(super) fn new(stats: Arc<ShardStats>, flags: Option<Arc<ShardFlags>>) -> Self {
         Self {
             slots: Slab::new(),
+            ended: 0,
             by_client: HashMap::default(),
             newest_generation: 0,
             places: 0,
+            level_changes: Vec::new(),
             stats,
             flags,
         }
@@ -50,20 +59,20 @@ impl Sessions {
 
     #[inline]
     pub(super) fn get(&self, slot: SessionSlot) -> Option<&Session> {
-        self.slots.get(slot.index()).map(|session| &**session)
+        self.slots.get(slot.index())?.as_deref()
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, slot: SessionSlot) -> Option<&mut Session> {
-        self.slots.get_mut(slot.index()).map(|session| &mut **session)
+        self.slots.get_mut(slot.index())?.as_deref_mut()
     }
 
     pub(super) fn contains(&self, slot: SessionSlot) -> bool {
-        self.slots.contains(slot.index())
+        self.get(slot).is_some()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.slots.len()
+        self.slots.len() - self.ended
     }
 
     /// All slots ever used are below this.
@@ -72,7 +81,10 @@ impl Sessions {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SessionSlot, &Session)> {
-        self.slots.iter().map(|(slot, session)| (SessionSlot::new(slot as u32), &**session))
+        let slots = self.slots.iter();
+        slots.filter_map(|(slot, session)| {
+            Some((SessionSlot::new(slot as u32), &**session.as_ref()?))
+        })
     }
 
     /// The session of a client.
@@ -110,7 +122,7 @@ impl Sessions {
             flags.sessions.fetch_add(1, Ordering::SeqCst);
         }
         let key = session.key().clone();
-        let slot = SessionSlot::new(self.slots.insert(Box::new(session)) as u32);
+        let slot = SessionSlot::new(self.slots.insert(Some(Box::new(session))) as u32);
         self.by_client.insert(key, slot);
         slot
     }
@@ -119,16 +131,6 @@ impl Sessions {
     #[inline]
     pub(super) fn is_current(&self, slot: SessionSlot, generation: u32) -> bool {
         self.get(slot).is_some_and(|session| session.generation == generation)
-    }
-
-    /// Gives a session another generation: what is on its way to it misses it, and so does its
-    /// timer.
-    pub(super) fn renew(&mut self, net: &mut Net, slot: SessionSlot) {
-        let generation = self.next_generation();
-        let session = &mut self[slot];
-        session.generation = generation;
-        session.replays.end();
-        session.timer.cancel(net);
     }
 
     /// Makes sure a timer fires no later than the session's next deadline. A timer that fires too
@@ -148,14 +150,24 @@ impl Sessions {
         own.map(|session| session.timer.fired()).is_some()
     }
 
-    pub(super) fn remove(&mut self, slot: SessionSlot) -> Box<Session> {
-        let session = self.slots.remove(slot.index());
+    /// Ends a session. No other session gets its slot before that is [released](Self::release).
+    pub(super) fn end(&mut self, slot: SessionSlot) -> Box<Session> {
+        // Invariant: callers know that the session exists.
+        let session = self.slots[slot.index()].take().expect("the session has not ended");
+        self.ended += 1;
         self.by_client.remove(session.key());
         self.places -= u64::from(session.places);
         if let Some(flags) = self.flags.as_ref().filter(|_| session.journal.is_durable()) {
             flags.sessions.fetch_sub(1, Ordering::SeqCst);
         }
         session
+    }
+
+    /// Nothing refers to the slot of a session that has ended.
+    pub(super) fn release(&mut self, slot: SessionSlot) {
+        debug_assert!(!self.contains(slot), "its session has ended");
+        self.slots.remove(slot.index());
+        self.ended -= 1;
     }
 
     /// The session has a connection.
@@ -172,15 +184,33 @@ impl Sessions {
         }
     }
 
-    /// Counts the places that a session's messages take, if there is such a session.
+    /// Counts the places that a session's messages take, if there is such a session, and notes
+    /// whether its queue is full.
     #[inline]
     pub(super) fn count_places(&mut self, slot: SessionSlot) {
-        let Some(session) = self.slots.get_mut(slot.index()) else { return };
+        let Some(session) = self.slots.get_mut(slot.index()).and_then(Option::as_mut) else {
+            return;
+        };
+        if session.note_level() {
+            self.level_changes.push(slot);
+        }
         let places = (session.machine.queue_len() + session.machine.inflight_len()) as u32;
         if places != session.places {
             let before = std::mem::replace(&mut session.places, places);
             self.places = self.places + u64::from(places) - u64::from(before);
         }
+    }
+
+    /// Whether the queue of any session has become full or has room again.
+    #[inline]
+    pub(super) fn has_level_changes(&self) -> bool {
+        !self.level_changes.is_empty()
+    }
+
+    /// The sessions whose queue has become full or has room again, some more than once; some may
+    /// have ended.
+    pub(super) fn take_level_changes(&mut self) -> Vec<SessionSlot> {
+        std::mem::take(&mut self.level_changes)
     }
 
     /// The places that the messages of all sessions take, as last counted.
@@ -200,13 +230,14 @@ impl Index<SessionSlot> for Sessions {
 
     #[inline]
     fn index(&self, slot: SessionSlot) -> &Session {
-        &self.slots[slot.index()]
+        // Invariant: callers know that the session exists, or look it up with `get`.
+        self.get(slot).expect("the session has not ended")
     }
 }
 
 impl IndexMut<SessionSlot> for Sessions {
     #[inline]
     fn index_mut(&mut self, slot: SessionSlot) -> &mut Session {
-        &mut self.slots[slot.index()]
+        self.get_mut(slot).expect("the session has not ended")
     }
 }

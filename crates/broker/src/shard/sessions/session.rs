@@ -2,11 +2,12 @@
 
 use tacho_codec::Version;
 use tacho_net::ConnId;
-use tacho_session::DropReason;
 use tacho_session::server::{ConnectParams, Connected};
+use tacho_session::{DropReason, Overflow, QueueLevel};
 
 use super::partial::PartialPacket;
 use super::terms::PeerTerms;
+use crate::config::QueuePolicy;
 use crate::delivery::Copy;
 use crate::keys::{ClientKey, LinkIndex};
 use crate::message::Source;
@@ -29,8 +30,11 @@ pub(in crate::shard) struct Session {
     terms: PeerTerms,
     /// The source of its publishes.
     source: Source,
-    /// Messages expired in the machine's keeping that the shard has counted.
-    expired_counted: u64,
+    /// Messages dropped in the machine's keeping that the shard has counted.
+    counted: DroppedInKeeping,
+    queue_policy: QueuePolicy,
+    /// Its queue is full, and publishers have to keep messages for it.
+    pub(super) is_full: bool,
     partial: PartialPacket,
     pub(super) timer: DeadlineTimer,
     /// Places of messages in its queue and window, as [`Sessions`](super::Sessions) counts them.
@@ -42,6 +46,15 @@ pub(in crate::shard) struct Session {
     pub(in crate::shard) replays: SessionReplays,
     pub(in crate::shard) pressure: ClientPressure,
     pub(in crate::shard) journal: SessionJournal,
+}
+
+/// Messages that a session's machine has dropped of those in its keeping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::shard) struct DroppedInKeeping {
+    /// They expired.
+    pub(in crate::shard) expired: u64,
+    /// The queue was full.
+    pub(in crate::shard) queue_full: u64,
 }
 
 /// The other end of a session's connections.
@@ -62,6 +75,7 @@ impl Session {
         key: ClientKey,
         machine: Machine,
         source: Source,
+        subscriptions: SubscribedFilters,
         journal: SessionJournal,
     ) -> Self {
         Self {
@@ -71,12 +85,14 @@ impl Session {
             peer: Peer::Client,
             terms: PeerTerms::NONE,
             source,
-            expired_counted: 0,
+            counted: DroppedInKeeping::default(),
+            queue_policy: QueuePolicy::DropNewest,
+            is_full: false,
             partial: PartialPacket::default(),
             timer: DeadlineTimer::default(),
             places: 0,
             machine,
-            subscriptions: SubscribedFilters::default(),
+            subscriptions,
             memberships: Memberships::default(),
             replays: SessionReplays::default(),
             pressure: ClientPressure::default(),
@@ -181,16 +197,63 @@ impl Session {
         self.terms = self.terms.with_version(version);
     }
 
-    /// Whether `len` bytes of an unfinished packet are a sign of life.
-    pub(in crate::shard) fn has_partial_grown(&mut self, len: u32) -> bool {
-        self.partial.has_grown(len)
+    /// How many bytes an unfinished packet, now `len` bytes, has more than when that was last told.
+    /// 0 if that is too little for a sign of life.
+    pub(in crate::shard) fn partial_grew(&mut self, len: usize) -> usize {
+        self.partial.grown_by(len as u32) as usize
     }
 
-    /// Messages that expired in the machine's keeping and were not counted before.
+    /// The unfinished packet is finished: how many bytes of it were told.
     #[inline]
-    pub(in crate::shard) fn take_expired(&mut self) -> u64 {
-        let expired = self.machine.counters().dropped(DropReason::Expired);
-        expired - std::mem::replace(&mut self.expired_counted, expired)
+    pub(in crate::shard) fn partial_finished(&mut self) -> usize {
+        self.partial.finish() as usize
+    }
+
+    /// Messages dropped in the machine's keeping, or for its full queue, and not counted before.
+    #[inline]
+    pub(in crate::shard) fn take_dropped(&mut self) -> DroppedInKeeping {
+        let counters = self.machine.counters();
+        let now = DroppedInKeeping {
+            expired: counters.dropped(DropReason::Expired),
+            queue_full: counters.dropped(DropReason::QueueFull)
+                + counters.dropped(DropReason::QueueBytesFull),
+        };
+        let before = std::mem::replace(&mut self.counted, now);
+        DroppedInKeeping {
+            expired: now.expired - before.expired,
+            queue_full: now.queue_full - before.queue_full,
+        }
+    }
+
+    /// What becomes of messages at the limits of its queue.
+    pub(in crate::shard) fn queue_policy(&self) -> QueuePolicy {
+        self.queue_policy
+    }
+
+    /// Sets what becomes of messages at the limits of its queue.
+    pub(in crate::shard) fn set_queue_policy(&mut self, policy: QueuePolicy) {
+        self.queue_policy = policy;
+        self.machine.set_overflow(policy.overflow());
+    }
+
+    /// Whether its queue is full, and publishers have to keep messages for it.
+    pub(in crate::shard) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Notes whether the queue is full; true if that has changed. A full one counts as full until a
+    /// quarter of it is free.
+    #[inline]
+    pub(super) fn note_level(&mut self) -> bool {
+        let is_full = match self.machine.overflow() {
+            Overflow::DropNewest | Overflow::DropOldest => false,
+            Overflow::Keep => match self.machine.queue_level() {
+                QueueLevel::Room => false,
+                QueueLevel::High => self.is_full,
+                QueueLevel::Full => true,
+            },
+        };
+        std::mem::replace(&mut self.is_full, is_full) != is_full
     }
 
     /// What an action on the session needs to know of it.
@@ -208,6 +271,14 @@ impl Session {
     /// no longer than its connection.
     pub(in crate::shard) fn is_resumable(&self) -> bool {
         self.machine.exists() && (self.connection.is_none() || self.machine.expiry_s() > 0)
+    }
+
+    /// Messages to the client that were dropped because it was slow or did not come back.
+    pub(in crate::shard) fn missed_total(&self) -> u64 {
+        let slow = [DropReason::QueueFull, DropReason::QueueBytesFull, DropReason::NoCredit];
+        let counters = self.machine.counters();
+        let dropped: u64 = slow.into_iter().map(|reason| counters.dropped(reason)).sum();
+        dropped + self.pressure.shed_total()
     }
 
     /// Messages to the client that were dropped, for whatever reason.

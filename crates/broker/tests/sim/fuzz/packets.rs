@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tacho_codec::{
     Ack, AckKind, Connect, ConnectProperties, Direction, Packet, PacketId, Publish,
     PublishProperties, ReasonCode, Subscribe, SubscribeFilter, SubscribeOptions, UserProperties,
-    Version,
+    Version, set_bridge_bit,
 };
 use tacho_testkit::packets::{acknowledgement, encode};
 use tacho_testkit::rng::Rng;
@@ -93,7 +93,11 @@ pub(super) fn connect(rng: &mut Rng, version: Version) -> Vec<u8> {
             ..ConnectProperties::default()
         },
     };
-    encode(&Packet::Connect(connect), version)
+    let mut bytes = encode(&Packet::Connect(connect), version);
+    if !v5 && rng.percent(5) {
+        set_bridge_bit(&mut bytes);
+    }
+    bytes
 }
 
 /// Packets of a client that knows what it does, with few identifiers, so that they meet.

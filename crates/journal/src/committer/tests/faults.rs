@@ -248,7 +248,7 @@ fn a_partial_takeover_of_frames_is_ignored() {
     assert_eq!(frames.len(), 2);
     let next = SegmentId::new(9);
     let file = bench.disk.create(&file_name(next)).expect("made");
-    let mut tail = Tail::new(Ready { id: next, file, bytes: 64 << 10, is_raw: false }, None);
+    let mut tail = Tail::new(Ready { id: next, file, bytes: 64 << 10, is_raw: false }, None, 1);
     tail.offset = frames[0].bytes.len() as u64;
     tail.write(&mut frames[1], 1).expect("written");
     tail.sync().expect("synced");

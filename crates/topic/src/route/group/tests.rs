@@ -7,7 +7,7 @@ use crate::Filter;
 
 fn group(shards: usize) -> Group {
     let Ok(Filter::Shared(filter)) = Filter::parse("$share/g/a/b") else { panic!("shared") };
-    Group::new(1, filter, shards)
+    Group::new(1, filter, shards, Arc::default())
 }
 
 fn picks(group: &Group, from: usize, choice: impl Fn(u64) -> Choice) -> Vec<usize> {

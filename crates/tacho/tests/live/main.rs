@@ -1,5 +1,7 @@
 //! The live page and the page of past runs, as any HTTP client sees them.
 
+mod idle;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

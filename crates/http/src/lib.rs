@@ -1,0 +1,24 @@
+//! How Tacho serves HTTP: the control plane of the broker, the live page and the list of past runs.
+//!
+//! Every program that reaches the port can open connections and then send nothing, half a request,
+//! or requests whose answers it never reads. [`serve`] therefore gives connections places:
+//!
+//! - A connection has a place from its acceptance to its end; there are [`Limits::places_max`].
+//! - When all places are taken and another connection comes, one that waits for its peer gives way:
+//!   it has no complete request, or its peer does not read the answer. It is the one that has
+//!   waited longest, among those of the address with most of them. A connection whose answer is in
+//!   the making never gives way.
+//! - Requests, answers and pauses between them have deadlines, and a request has a limit of bytes.
+//!
+//! A request that arrives soon after its connection is therefore answered whatever other
+//! connections do. [`Counters`] says how many gave way and how many ran out of time.
+
+mod answering;
+mod connection;
+mod limits;
+mod listener;
+mod places;
+mod serve;
+
+pub use limits::{Counters, Limits};
+pub use serve::serve;

@@ -1,0 +1,118 @@
+//! Points of a run that was made, from the files in its directory.
+
+use std::iter::Peekable;
+use std::time::Duration;
+
+use tacho_output::{Buckets, OutputAccount, Outputs};
+use tacho_record::output::{HlogError, LoggedHistogram, LoggedHistograms};
+use tacho_record::past::Past;
+use tacho_record::{PartRow, RunKind, SeriesRow, Timestamp};
+
+use super::{IntervalLatencies, LATENCIES, RunPoints};
+
+/// Rows that are sent before the outputs are waited for.
+const ROWS_PER_FLUSH: usize = 60;
+
+/// Why the points of a run cannot be sent again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PastPointsError {
+    /// It has no seconds of its own.
+    #[error("{path} holds many runs: its figures are those of the runs in its folder 'steps'")]
+    Campaign {
+        /// The directory.
+        path: String,
+    },
+    /// Its start cannot be read.
+    #[error("{path}: its record has no time of its start ('{text}')")]
+    Start {
+        /// The directory.
+        path: String,
+        /// What stands there.
+        text: String,
+    },
+    /// Its histograms cannot be read.
+    #[error(transparent)]
+    Histograms(#[from] HlogError),
+}
+
+/// Sends the points of a single run to `outputs`, in the order of time, and returns what became of
+/// them per target. Waits up to `patience` for each part of them.
+///
+/// What the directory does not keep is left out: seconds of groups of clients.
+///
+/// # Errors
+/// When it is not a single run, or a file is damaged.
+pub fn send_again(
+    past: &Past,
+    outputs: &Outputs,
+    patience: Duration,
+) -> Result<Vec<OutputAccount>, PastPointsError> {
+    let record = &past.data.record;
+    let path = past.directory().path();
+    let shown = || path.display().to_string();
+    if record.kind != RunKind::Run {
+        return Err(PastPointsError::Campaign { path: shown() });
+    }
+    let started = Timestamp::parse(&record.started_at)
+        .ok_or_else(|| PastPointsError::Start { path: shown(), text: record.started_at.clone() })?;
+    let log = LoggedHistograms::read(&path.join("latency.hlog"))?;
+    let mut logged = log.iter().peekable();
+    let mut points = RunPoints::new(&record.name, path, &record.scenario, started);
+    let mut items = vec![points.started()];
+    let phases = record.phases.iter();
+    items.extend(phases.map(|phase| points.phase(phase.start_s, phase.name.clone())));
+    let mut accounts: Vec<OutputAccount> = Vec::new();
+    let mut brokers = past.data.brokers.iter().peekable();
+    for rows in past.data.rows.chunks(ROWS_PER_FLUSH) {
+        for row in rows {
+            let mut parts: Vec<PartRow> = Vec::new();
+            while let Some(part) = brokers.next_if(|part| ms(part.start_s) <= ms(row.start_s)) {
+                parts.push(part.part.clone());
+            }
+            items.extend(points.second(row, latencies(&mut logged, row)?, &parts));
+        }
+        outputs.send(std::mem::take(&mut items));
+        add(&mut accounts, outputs.flush(patience));
+    }
+    for rows in past.data.hosts.chunks(ROWS_PER_FLUSH) {
+        outputs.send(rows.iter().map(|row| points.host(row)).collect());
+        add(&mut accounts, outputs.flush(patience));
+    }
+    outputs.send(points.ended(record));
+    add(&mut accounts, outputs.end_series(patience));
+    Ok(accounts)
+}
+
+fn add(accounts: &mut Vec<OutputAccount>, later: Vec<OutputAccount>) {
+    match &mut accounts[..] {
+        [] => *accounts = later,
+        known => known.iter_mut().zip(&later).for_each(|(known, later)| known.add(later)),
+    }
+}
+
+/// Takes the histograms of a row, which follow each other in the log.
+fn latencies(
+    logged: &mut Peekable<impl Iterator<Item = Result<LoggedHistogram, HlogError>>>,
+    row: &SeriesRow,
+) -> Result<IntervalLatencies, HlogError> {
+    let due_ms = u128::from(ms(row.start_s));
+    let mut all = Vec::new();
+    let is_due = |next: &Result<LoggedHistogram, HlogError>| match next {
+        Ok(next) => next.start.as_millis() <= due_ms,
+        Err(_) => true,
+    };
+    while let Some(next) = logged.next_if(is_due) {
+        let next = next?;
+        let known = LATENCIES.iter().find(|(_, tag)| *tag == next.tag);
+        if let (Some((name, _)), true) = (known, next.start.as_millis() == due_ms) {
+            all.push((*name, Buckets::of(&next.histogram)));
+        }
+    }
+    Ok(IntervalLatencies { all, groups: Vec::new() })
+}
+
+/// All files have times to the millisecond.
+fn ms(start_s: f64) -> u64 {
+    (start_s * 1e3).round().max(0.0) as u64
+}
