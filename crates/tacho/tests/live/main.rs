@@ -280,10 +280,10 @@ fn actions_are_shown_live_and_to_browsers_that_connect_later() {
             last = told;
         }
     }
-    // On the page's axis, one second and three seconds after the measured phase began; a busy
-    // machine may tell of the phase late.
+    // On the page's axis, three seconds after the measured phase began; a busy machine may tell of
+    // either late.
     let at_s = last["at_s"].as_f64().expect("a time");
-    assert!(at_s < begun + 3.5, "{last} {begun}");
+    assert!((1.0..begun + PATIENCE.as_secs_f64()).contains(&at_s), "{last} {begun}");
     let hello = program.events().wait_for("hello");
     let known = hello["actions"].as_array().expect("actions");
     assert_eq!(known.len(), 2, "{hello}");
@@ -345,7 +345,7 @@ fn a_page_that_stays_serves_the_report_until_its_button_ends_it() {
     let (code, said) = program.end();
     let record = fs::read_to_string(directory.join("summary.json")).expect(&said);
     let record = serde_json::from_str(&record).expect("is JSON");
-    assert_code(code, &record, &["not_sustained"]);
+    assert_code(code, &record, &[]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use libtest_mimic::{Failed, Trial};
+use tacho_testkit::runs::is_fair;
 
 use crate::broker::Broker;
 use crate::process::{Peer, Running};
@@ -27,9 +28,6 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
     let name = "a_run_starts_mosquitto_with_tls".to_owned();
     trials.push(trial(name, &[Peer::Mosquitto], started_by_the_run));
 }
-
-/// A verdict that says nothing against the broker: a shared machine may slow the generator.
-const FAIR: [&str; 4] = ["ok", "generator_bound", "disturbed", "not_steady"];
 
 /// A client that shows the broker's own certificate is let in, one without is told why not.
 fn mutual() -> Verdict {
@@ -99,12 +97,11 @@ fn run(qos: u8, arguments: &[&str]) -> Verdict {
         .map_err(|error| format!("no summary ({error}); {status}: {said:#?}"))?;
     let summary: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| Failed::from(error.to_string()))?;
-    let verdict = summary.get("verdict").and_then(|value| value.as_str()).unwrap_or("none");
     let step = summary.get("steps").and_then(|steps| steps.get(0));
     let step = step.ok_or_else(|| format!("no step; {status}: {said:#?}"))?;
     let count = |key: &str| step.get(key).and_then(serde_json::Value::as_u64);
     let complete = count("sent") == Some(1200) && count("received") == Some(1200);
-    if !FAIR.contains(&verdict) || !complete || count("lost") != Some(0) {
+    if !is_fair(&summary) || !complete || count("lost") != Some(0) {
         return Err(format!("{status}: {said:#?}\n{text}").into());
     }
     Ok(())

@@ -47,6 +47,6 @@ fn losses() -> Verdict {
     let saving = "autosave_interval 1\\nautosave_on_changes true\\n";
     let often = run(saving, &["kills=3"])?;
     let kills = often.count("kills");
-    let kept = often.count("acknowledged_lost") <= 60 && often.count("sessions_lost") == 0;
+    let kept = often.count("acknowledged_lost") < lost && often.count("sessions_lost") == 0;
     Ok(often.insist("too much was lost", kept && (1..=3).contains(&kills))?)
 }

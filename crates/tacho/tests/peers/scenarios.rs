@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use libtest_mimic::{Failed, Trial};
+use tacho_testkit::runs::rows;
 use tacho_testkit::runs::small::{SMALL, Small};
 
 use crate::broker::Broker;
@@ -58,10 +59,10 @@ fn guide() -> Verdict {
         .map_err(|error| complain(&format!("no summary ({error})")))?;
     let record: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| Failed::from(error.to_string()))?;
-    let steps = record["steps"].as_array().map_or(&[][..], Vec::as_slice);
+    let steps = rows(&record);
     // 5,000 messages a second, a fiftieth of them, for two seconds; half of them in each direction
     // over the bridge.
-    for step in steps {
+    for step in &steps {
         for (what, wanted) in [("sent", 200), ("received", 200), ("lost", 0), ("duplicates", 0)] {
             if step[what].as_u64() != Some(wanted) {
                 return Err(complain(&format!("{what} is not {wanted}: {step:#}")).into());

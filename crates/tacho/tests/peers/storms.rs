@@ -52,7 +52,7 @@ const CASES: [Case; 10] = [
         scenario: "churn",
         vars: &["clients=40", "share=0.25", "pause=100ms", "pairs=5", "rate=50", "drain=1s"],
         hold: "2s",
-        headlines: &[("connects_per_second", 4.0, 10.0)],
+        headlines: &[("connects_per_second", 1.0, 10.0)],
         actions: &[("clients", 10), ("given_up", 0)],
         mark: "disconnect",
         complete: &["sub"],

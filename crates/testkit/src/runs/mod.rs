@@ -5,4 +5,4 @@ pub mod small;
 pub mod storms;
 mod verdicts;
 
-pub use verdicts::{assert_code, code_of};
+pub use verdicts::{assert_code, code_of, is_fair, rows};

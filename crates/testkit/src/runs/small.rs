@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use super::is_fair;
+
 /// A scenario at small size.
 #[derive(Clone, Copy)]
 pub struct Small {
@@ -102,10 +104,8 @@ impl Small {
 
     fn check(&self, record: &Value) -> Result<(), String> {
         // A shared machine may slow both sides; that all came in the end is what counts here.
-        let verdict = record["verdict"].as_str().unwrap_or("none");
-        if !["ok", "generator_bound", "disturbed", "not_steady", "not_sustained"].contains(&verdict)
-        {
-            return Err(format!("the verdict is {verdict}"));
+        if !is_fair(record) {
+            return Err(format!("the verdict is {}", record["verdict"]));
         }
         let step = &record["steps"][0];
         for (what, found, wanted) in [

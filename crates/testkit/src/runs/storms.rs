@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use super::is_fair;
+
 /// What came of a run.
 pub struct Happened {
     pub record: Value,
@@ -66,9 +68,7 @@ impl Happened {
 
     /// The broker kept its promises. A shared machine may slow both sides.
     pub fn nothing_broken(&self) {
-        let verdict = self.record["verdict"].as_str().unwrap_or("none");
-        let fair = ["ok", "generator_bound", "disturbed", "not_steady", "not_sustained"];
-        assert!(fair.contains(&verdict), "{:#}", self.record);
+        assert!(is_fair(&self.record), "{:#}", self.record);
         let step = &self.record["steps"][0];
         assert_eq!(step["acknowledged_lost"], 0, "{step:#}");
         assert_eq!(step["violations"]["lost"], 0, "{step:#}");
