@@ -25,10 +25,15 @@ pub(crate) fn connect(broker: SocketAddr, client_id: &str) -> Result<TcpStream> 
 
 /// A SUBSCRIBE of QoS 0.
 pub(crate) fn subscribe(id: u16, filters: &[String]) -> Vec<u8> {
+    subscribe_at(0, id, filters)
+}
+
+/// A SUBSCRIBE.
+pub(crate) fn subscribe_at(qos: u8, id: u16, filters: &[String]) -> Vec<u8> {
     let mut body = id.to_be_bytes().to_vec();
     for filter in filters {
         push_text(&mut body, filter);
-        body.push(0);
+        body.push(qos);
     }
     packet(0x82, &body)
 }
@@ -50,18 +55,23 @@ pub(crate) fn publish(topic: &str, payload: &[u8]) -> Vec<u8> {
 
 /// Any packet: its first byte, the length, the rest.
 pub(crate) fn packet(first: u8, body: &[u8]) -> Vec<u8> {
-    let mut packet = vec![first];
-    let mut rest = body.len();
+    let mut packet = head(first, body.len());
+    packet.extend_from_slice(body);
+    packet
+}
+
+/// The beginning of a packet: its first byte, and the length of the rest.
+pub(crate) fn head(first: u8, length: usize) -> Vec<u8> {
+    let mut head = vec![first];
+    let mut rest = length;
     loop {
         let low = (rest % 128) as u8;
         rest /= 128;
-        packet.push(if rest > 0 { low | 0x80 } else { low });
+        head.push(if rest > 0 { low | 0x80 } else { low });
         if rest == 0 {
-            break;
+            return head;
         }
     }
-    packet.extend_from_slice(body);
-    packet
 }
 
 /// A text with its length in front; those here are far shorter than 64 KiB.

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+
+use super::background::Background;
 
 /// Pause between two new bad clients.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -19,28 +20,10 @@ const CONNECT: [u8; 17] = [
     b'd',
 ];
 
-pub(super) struct Abuse {
-    stop: Arc<AtomicBool>,
-    worker: JoinHandle<u64>,
-}
-
-impl Abuse {
-    /// Keeps `clients` bad connections open, one of them replaced every millisecond.
-    pub(super) fn start(port: u16, clients: usize) -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let worker = thread::Builder::new()
-            .name("abuse".to_owned())
-            .spawn(move || work(port, clients, &stopped))
-            .context("cannot start a thread")?;
-        Ok(Self { stop, worker })
-    }
-
-    /// Ends the thread; returns how many bad clients connected.
-    pub(super) fn stop(self) -> u64 {
-        self.stop.store(true, Ordering::Relaxed);
-        self.worker.join().unwrap_or(0)
-    }
+/// Keeps `clients` bad connections open, one of them replaced every millisecond; counts the bad
+/// clients that connected.
+pub(super) fn abuse(port: u16, clients: usize) -> Result<Background> {
+    Background::start("abuse", move |stop| work(port, clients, stop))
 }
 
 fn work(port: u16, clients: usize, stop: &AtomicBool) -> u64 {

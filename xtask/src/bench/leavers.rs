@@ -1,18 +1,18 @@
 //! Clients with many subscriptions that all leave at once.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+
+use crate::mqtt;
 
 const CLIENTS: usize = 1_000;
 const SUBSCRIPTIONS: usize = 1_000;
 
 /// From the start of the run until they leave: it has ramped up and measures.
 const LEAVE_AFTER: Duration = Duration::from_secs(5);
-/// For an answer of the broker.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Connected clients with their subscriptions, until it is time.
 pub(super) struct Leavers {
@@ -43,46 +43,20 @@ impl Leavers {
 }
 
 fn connect(port: u16, client: usize, shared: bool) -> Result<TcpStream> {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).context("cannot connect")?;
-    stream.set_read_timeout(Some(PATIENCE)).context("cannot set a timeout")?;
-    let name = format!("leaver-{client}");
-    // 3.1.1, clean session, without keep-alive.
-    let mut connect = vec![0x10, 12 + name.len() as u8, 0, 4];
-    connect.extend_from_slice(b"MQTT\x04\x02\x00\x00\x00");
-    connect.push(name.len() as u8);
-    connect.extend_from_slice(name.as_bytes());
-    stream.write_all(&connect).context("cannot send CONNECT")?;
-    let mut connack = [0; 4];
-    stream.read_exact(&mut connack).context("no CONNACK")?;
-    ensure!(connack == [0x20, 2, 0, 0], "{name} is refused: {connack:?}");
-    let mut body = vec![0, 1];
-    for number in 0..SUBSCRIPTIONS {
-        let filter = match (shared, number % 6) {
-            (false, 0 | 2 | 4) => format!("leaving/{client}/{number}/x"),
-            (false, _) => format!("leaving/{client}/{number}/+"),
-            (true, 0 | 3) => format!("$share/{client}-{number}/leaving/all"),
-            (true, _) => format!("$share/g/leaving/{client}/{number}"),
-        };
-        body.extend_from_slice(&(filter.len() as u16).to_be_bytes());
-        body.extend_from_slice(filter.as_bytes());
-        body.push(1);
-    }
-    let mut subscribe = vec![0x82];
-    push_len(&mut subscribe, body.len());
-    subscribe.append(&mut body);
+    let broker = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let mut stream = mqtt::connect(broker, &format!("leaver-{client}"))?;
+    let filter = |number| match (shared, number % 6) {
+        (false, 0 | 2 | 4) => format!("leaving/{client}/{number}/x"),
+        (false, _) => format!("leaving/{client}/{number}/+"),
+        (true, 0 | 3) => format!("$share/{client}-{number}/leaving/all"),
+        (true, _) => format!("$share/g/leaving/{client}/{number}"),
+    };
+    let filters: Vec<String> = (0..SUBSCRIPTIONS).map(filter).collect();
+    let subscribe = mqtt::subscribe_at(1, 1, &filters);
     stream.write_all(&subscribe).context("cannot send SUBSCRIBE")?;
     // The remaining length of SUBACK takes two bytes.
     let mut suback = vec![0; 3 + 2 + SUBSCRIPTIONS];
     stream.read_exact(&mut suback).context("no SUBACK")?;
     ensure!(suback[5..].iter().all(|code| *code == 1), "not all subscriptions are granted");
     Ok(stream)
-}
-
-/// A remaining length (2.2.3).
-fn push_len(bytes: &mut Vec<u8>, mut len: usize) {
-    while len > 0x7f {
-        bytes.push(len as u8 | 0x80);
-        len >>= 7;
-    }
-    bytes.push(len as u8);
 }

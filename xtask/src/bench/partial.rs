@@ -2,14 +2,14 @@
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::mqtt::connect;
+use super::background::Background;
+use crate::mqtt::{connect, head, push_text};
 
 /// Bytes of the PUBLISH that each client announces, and of those that it sends.
 const PACKET_BYTES: usize = 1_000_000;
@@ -20,28 +20,10 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// While no more of them come.
 const REST: Duration = Duration::from_millis(50);
 
-pub(super) struct PartialPackets {
-    stop: Arc<AtomicBool>,
-    worker: JoinHandle<u64>,
-}
-
-impl PartialPackets {
-    /// Connects `clients` clients, one after the other, which stay.
-    pub(super) fn start(port: u16, clients: usize) -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let worker = thread::Builder::new()
-            .name("partial".to_owned())
-            .spawn(move || work(port, clients, &stopped))
-            .context("cannot start a thread")?;
-        Ok(Self { stop, worker })
-    }
-
-    /// Ends the connections; returns how many clients have sent all that they send.
-    pub(super) fn stop(self) -> u64 {
-        self.stop.store(true, Ordering::Relaxed);
-        self.worker.join().unwrap_or(0)
-    }
+/// Connects `clients` clients, one after the other, which stay; counts those that have sent all
+/// that they send.
+pub(super) fn partial_packets(port: u16, clients: usize) -> Result<Background> {
+    Background::start("partial", move |stop| work(port, clients, stop))
 }
 
 fn work(port: u16, clients: usize, stop: &AtomicBool) -> u64 {
@@ -68,15 +50,8 @@ fn work(port: u16, clients: usize, stop: &AtomicBool) -> u64 {
 
 /// The beginning of a PUBLISH of QoS 0 to `partial`.
 fn beginning() -> Vec<u8> {
-    let mut bytes = vec![0x30];
-    let mut rest = PACKET_BYTES;
-    while rest > 0 {
-        let low = (rest % 128) as u8;
-        rest /= 128;
-        bytes.push(if rest > 0 { low | 0x80 } else { low });
-    }
-    bytes.extend_from_slice(&[0, 7]);
-    bytes.extend_from_slice(b"partial");
+    let mut bytes = head(0x30, PACKET_BYTES);
+    push_text(&mut bytes, "partial");
     bytes.resize(SENT_BYTES, 0x55);
     bytes
 }

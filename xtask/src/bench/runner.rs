@@ -14,13 +14,13 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 
 use super::Options;
-use super::abuse::Abuse;
+use super::abuse::abuse;
 use super::case::{Case, Kind, Load, Subject};
 use super::disk;
 use super::figures::Sample;
 use super::leavers::Leavers;
 use super::machine::free_port;
-use super::partial::{PartialPackets, SENT_BYTES};
+use super::partial::{SENT_BYTES, partial_packets};
 use super::routing;
 use crate::floor::Floor;
 use crate::shell;
@@ -291,7 +291,7 @@ impl Runner {
             thread::sleep(Duration::from_millis(500));
             let before = rss_bytes(pid)?;
             let mut most = before;
-            let partial = PartialPackets::start(port, clients)?;
+            let partial = partial_packets(port, clients)?;
             let watch = || most = most.max(rss_bytes(pid).unwrap_or(0));
             let summary = self.tacho_run(load, dir, &running_broker(pid, port), watch);
             let held = partial.stop();
@@ -310,9 +310,9 @@ impl Runner {
 
     fn abuse(&self, sample: Sample, dir: &Path, load: &Load, clients: usize) -> Result<Sample> {
         self.with_broker(|pid, port| {
-            let abuse = Abuse::start(port, clients)?;
+            let bad = abuse(port, clients)?;
             let summary = self.tacho_run(load, dir, &running_broker(pid, port), || {});
-            let attempts = abuse.stop();
+            let attempts = bad.stop();
             if attempts < clients as u64 {
                 bail!("only {attempts} bad clients connected");
             }
