@@ -1,6 +1,6 @@
 //! Which cores brokers and generator run on.
 
-use tacho_net::{bind_to_cpus, lower_priority, usable_cpus};
+use tacho_net::{bind_to_cpus, usable_cpus};
 
 use crate::error::RigError;
 
@@ -125,11 +125,6 @@ pub fn move_to(cores: &[usize]) {
     if !cores.is_empty() {
         bind(cores);
     }
-}
-
-/// Gives this thread, and the threads that it starts, the lowest priority until they end.
-pub fn give_way() {
-    lower_priority();
 }
 
 /// The cores that this thread may use. A system without pinning counts as one core.

@@ -37,7 +37,7 @@ pub use bridge_client::{
 };
 pub use bridge_watch::{BridgeWatch, WatchedBridge};
 pub use commands::{CommandEnd, CommandEvent, CommandRunner, TimedCommand};
-pub use cores::{BrokerShare, Cores, give_way, move_to};
+pub use cores::{BrokerShare, Cores, move_to};
 pub use data_directory::DataDirectory;
 pub use error::{LastOutput, RigError};
 pub use group::{Cut, ProcessGroup};
@@ -46,3 +46,4 @@ pub use launch::{BuiltIn, DATA_PLACEHOLDER, Launch, PORT_PLACEHOLDER, Serving};
 pub use network::{BridgeRule, Bridging, Network, Sessions};
 pub use port::{PortUse, free_port};
 pub use process::{Process, SharedProcess};
+pub use tacho_net::lower_priority;

@@ -37,7 +37,7 @@ use tacho_record::{
     Placement, ResourceRow, RunData,
 };
 use tacho_record::{RunDirectory, SeriesRow};
-use tacho_rig::{give_way, move_to};
+use tacho_rig::{lower_priority, move_to};
 use tacho_scenario::Scenario;
 
 /// How long the loop waits for an event before it looks at the stop flag.
@@ -190,7 +190,7 @@ pub fn run(
         StartError::System(error) => RunError::System(error),
     })?;
     if !background.is_empty() {
-        give_way();
+        lower_priority();
     }
     let end = running.follow(&engine, stop, &mut files)?;
     files.flush_load()?;

@@ -11,6 +11,8 @@ mod otlp;
 mod otlp_messages;
 mod prometheus;
 mod remote_write;
+#[cfg(test)]
+mod samples;
 mod totals;
 
 use std::fmt::Debug;

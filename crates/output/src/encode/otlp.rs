@@ -243,33 +243,12 @@ pub(crate) fn refused_data_points(answer: &[u8]) -> (u64, String) {
 
 #[cfg(test)]
 mod tests {
-    use hdrhistogram::Histogram;
     use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
     use opentelemetry_proto::tonic::metrics::v1::metric::Data;
     use opentelemetry_proto::tonic::metrics::v1::{ExponentialHistogramDataPoint, Metric};
 
+    use super::super::samples::point;
     use super::*;
-    use crate::buckets::Buckets;
-    use crate::point::{PointFigure, PointSeries, PointTag, PointTags, PointWindow};
-
-    fn point(number: u64, values: &[u64]) -> OutputItem {
-        let mut histogram = Histogram::new(3).expect("three digits");
-        values.iter().for_each(|value| histogram.record(*value).expect("grows"));
-        OutputItem::Point(Box::new(OutputPoint {
-            series: PointSeries::Load,
-            tags: PointTags::default().with(PointTag::Run, "r"),
-            window: PointWindow {
-                start_ms: number * 1_000,
-                end_ms: (number + 1) * 1_000,
-                phase: "measure".to_owned(),
-                measured: Some(true),
-            },
-            figures: vec![PointFigure::count("published", 5), PointFigure::gauge("connected", 2.0)],
-            latencies: vec![("e2e_latency", Buckets::of(&histogram))],
-            statistics: Vec::new(),
-            row: None,
-        }))
-    }
 
     /// The metrics of the next request, as OpenTelemetry's own messages have them.
     fn metrics(otlp: &mut Otlp) -> Vec<Metric> {
@@ -305,7 +284,7 @@ mod tests {
         };
         let points = sum.data_points.iter().map(|point| {
             let ms = |nano: u64| nano / 1_000_000;
-            assert_eq!(point.attributes.len(), 2, "measured and run");
+            assert_eq!(point.attributes.len(), 3, "measured, run and scenario");
             (ms(point.start_time_unix_nano), ms(point.time_unix_nano), value(&point.value))
         });
         (sum.aggregation_temporality, points.collect())

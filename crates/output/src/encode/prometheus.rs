@@ -212,30 +212,8 @@ fn native(histogram: &Exponential, at_ms: u64) -> NativeHistogram {
 
 #[cfg(test)]
 mod tests {
-    use hdrhistogram::Histogram;
-
+    use super::super::samples::point;
     use super::*;
-    use crate::buckets::Buckets;
-    use crate::point::{OutputPoint, PointFigure, PointSeries, PointTag, PointTags, PointWindow};
-
-    fn point(number: u64, values: &[u64]) -> OutputItem {
-        let mut histogram = Histogram::new(3).expect("three digits");
-        values.iter().for_each(|value| histogram.record(*value).expect("grows"));
-        OutputItem::Point(Box::new(OutputPoint {
-            series: PointSeries::Load,
-            tags: PointTags::default().with(PointTag::Run, "r").with(PointTag::Scenario, "s"),
-            window: PointWindow {
-                start_ms: number * 1_000,
-                end_ms: (number + 1) * 1_000,
-                phase: "measure".to_owned(),
-                measured: Some(true),
-            },
-            figures: vec![PointFigure::count("published", 5), PointFigure::gauge("connected", 2.0)],
-            latencies: vec![("e2e_latency", Buckets::of(&histogram))],
-            statistics: Vec::new(),
-            row: None,
-        }))
-    }
 
     fn request(prometheus: &mut Prometheus) -> WriteRequest {
         let body = prometheus.body().expect("samples");

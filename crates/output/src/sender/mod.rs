@@ -25,9 +25,6 @@ use worker::Worker;
 
 use crate::target::{OutputTarget, TargetError};
 
-/// The lowest priority that a thread can have.
-const NICE: i32 = 19;
-
 /// Why points cannot be sent anywhere.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -77,8 +74,8 @@ impl Sender {
                 // Without effect where the system does not allow it.
                 let _ = tacho_net::bind_to_cpus(&cpus);
             }
-            // Of this thread alone, on Linux. The measured threads come first.
-            let _ = rustix::process::setpriority_process(None, NICE);
+            // The measured threads come first.
+            tacho_net::lower_priority();
             worker.work();
         };
         let thread = std::thread::Builder::new().name(format!("tacho-out-{number}"));
