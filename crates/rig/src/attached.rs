@@ -48,11 +48,16 @@ pub(crate) fn command(text: &str) -> Result<Command, RigError> {
 
 /// Environment variables of this program that have secrets.
 const SECRET_VARIABLES: [&str; 2] = ["TACHO_PASSWORD", "TACHO_MONITOR_TOKEN"];
+/// What those begin with that have secrets of outputs.
+const SECRETS_OF_OUTPUTS: &str = "TACHO_OUT";
 
 /// Keeps the secrets in this process's environment from a program that it starts.
 pub fn without_secrets(command: &mut Command) {
-    for variable in SECRET_VARIABLES {
-        command.env_remove(variable);
+    for (variable, _) in std::env::vars_os() {
+        let name = variable.to_string_lossy();
+        if SECRET_VARIABLES.contains(&&*name) || name.starts_with(SECRETS_OF_OUTPUTS) {
+            command.env_remove(&variable);
+        }
     }
 }
 

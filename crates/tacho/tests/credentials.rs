@@ -9,8 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const SECRETS: [&str; 5] =
-    ["inline-s3cret", "file-s3cret", "environment-s3cret", "url-s3cret", "table-s3cret"];
+const SECRETS: [&str; 6] = [
+    "inline-s3cret",
+    "file-s3cret",
+    "environment-s3cret",
+    "url-s3cret",
+    "table-s3cret",
+    "output-s3cret",
+];
 
 fn tacho() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
@@ -136,6 +142,8 @@ fn secrets_are_in_no_file_page_or_process() {
     run.args(["--broker", &format!("c=mqtt://u3:url-s3cret@{address}"), "--insecure-url-password"]);
     run.args(["--credentials", &format!("d={}", at("users.csv").display())]);
     run.env("TACHO_USERNAME", "u4").env("TACHO_PASSWORD", "environment-s3cret");
+    // It was in the environment of every broker that a command starts.
+    run.env("TACHO_OUT_INFLUXDB_TOKEN", "output-s3cret");
     let done = AtomicBool::new(false);
     let (output, processes) = std::thread::scope(|scope| {
         let watch = scope.spawn(|| watch_processes(&done));
