@@ -21,7 +21,7 @@ use super::adjust::MEASURE_MIN;
 use super::broker_url::BrokerUrl;
 use super::error::{ScenarioError, closest};
 use super::headline::HeadlineKind;
-use super::limits::{DESCRIPTORS_RESERVED, Shortage};
+use super::limits::DESCRIPTORS_RESERVED;
 use super::quantity::{TimeSpan, Whole};
 use super::raw::{RawBridge, RawLoad, RawPhases, RawScenario, RawTarget, RawTls};
 use super::source_address::SourceAddresses;
@@ -98,8 +98,8 @@ impl Checker<'_> {
 
     /// Every client needs a descriptor; an error points at the largest group.
     fn descriptors(&self, clients: u64, largest: Range<usize>) -> Checked<()> {
-        let (needed, available) = (clients + DESCRIPTORS_RESERVED, self.limits.descriptors_max);
-        if needed <= available {
+        let available = self.limits.descriptors_max;
+        if clients + DESCRIPTORS_RESERVED <= available {
             return Ok(());
         }
         let room = available.saturating_sub(DESCRIPTORS_RESERVED);
@@ -111,8 +111,7 @@ impl Checker<'_> {
             .label(format!("at most {room} clients here"))
             .help(format!(
                 "the hard limit is {available} ('ulimit -Hn'): raise it, or use fewer clients"
-            ))
-            .for_want_of(Shortage::Descriptors { needed, available }))
+            )))
     }
 
     fn targets(

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-use super::limits::Shortage;
 
 /// The text of a scenario and the name it goes by in messages.
 #[derive(Clone, Debug)]
@@ -60,7 +59,6 @@ pub struct ScenarioError {
     pub(crate) place: Option<Box<(SourceText, Range<usize>)>>,
     pub(crate) label: String,
     pub(crate) help: Vec<String>,
-    pub(crate) shortage: Option<Box<Shortage>>,
 }
 
 impl ScenarioError {
@@ -71,7 +69,6 @@ impl ScenarioError {
             place: None,
             label: String::new(),
             help: Vec::new(),
-            shortage: None,
         }
     }
 
@@ -91,17 +88,6 @@ impl ScenarioError {
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
-    }
-
-    /// The same error, for want of something that this machine does not have.
-    pub(crate) fn for_want_of(mut self, shortage: Shortage) -> Self {
-        self.shortage = Some(Box::new(shortage));
-        self
-    }
-
-    /// The missing resources, if they are the only fault: the scenario could run elsewhere.
-    pub fn shortage(&self) -> Option<&Shortage> {
-        self.shortage.as_deref()
     }
 
     /// The message with the lines of the file it is about, in colour if `styled`.

@@ -18,8 +18,7 @@ impl Scenario {
     /// the path of a file, which may be a JMeter plan (`.jmx`). `vars` are the values of `--var`.
     ///
     /// # Errors
-    /// When there is no such scenario, or the first thing that is wrong with it. An error that is
-    /// about this machine alone has a [`ScenarioError::shortage`].
+    /// When there is no such scenario, or the first thing that is wrong with it.
     pub fn load(
         name: &str,
         vars: &[(String, String)],
