@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-
 /// The text of a scenario and the name it goes by in messages.
 #[derive(Clone, Debug)]
 pub struct SourceText {
@@ -64,12 +63,7 @@ pub struct ScenarioError {
 impl ScenarioError {
     /// An error that is not about a place in a file (for example about a `--var`).
     pub fn new(title: impl Into<String>) -> Self {
-        Self {
-            title: title.into(),
-            place: None,
-            label: String::new(),
-            help: Vec::new(),
-        }
+        Self { title: title.into(), place: None, label: String::new(), help: Vec::new() }
     }
 
     /// The same error, pointing at `span` of `source`.
