@@ -24,6 +24,8 @@ pub(super) struct JMeter {
     application: Option<String>,
     lines: Lines,
     open: Option<OpenWindow>,
+    /// The load whose messages the broker acknowledges.
+    acknowledged: Option<PointTags>,
 }
 
 /// What happened since the last points.
@@ -33,7 +35,9 @@ struct OpenWindow {
     end_ms: u64,
     tags: PointTags,
     connect: Transaction,
+    /// What was written; [`JMeter::close`] decides whether that counts.
     publish: Transaction,
+    acked: f64,
     subscribe: Transaction,
     /// Connected clients: least, most, sum of and number of intervals.
     connected: (f64, f64, f64, f64),
@@ -53,7 +57,7 @@ struct Transaction {
 
 impl JMeter {
     pub(super) fn new(application: Option<String>) -> Self {
-        Self { application, lines: Lines::default(), open: None }
+        Self { application, lines: Lines::default(), open: None, acknowledged: None }
     }
 }
 
@@ -102,7 +106,15 @@ impl JMeter {
 
     /// Sends the points of the window that is open.
     fn close(&mut self) {
-        let Some(open) = self.open.take() else { return };
+        let Some(mut open) = self.open.take() else { return };
+        // A sample is an acknowledgement, also where none came for a while. At QoS 0 there are none:
+        // what was written counts.
+        if open.acked > 0.0 {
+            self.acknowledged = Some(open.tags.clone());
+        }
+        if self.acknowledged.as_ref() == Some(&open.tags) {
+            open.publish.ok = open.acked;
+        }
         let application = self.application(&open.tags);
         let own = |tag| open.tags.get(tag).unwrap_or_default();
         let base = [
@@ -173,6 +185,7 @@ impl OpenWindow {
             tags: point.tags.clone(),
             connect: Transaction::default(),
             publish: Transaction::default(),
+            acked: 0.0,
             subscribe: Transaction::default(),
             connected: (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0),
             started: 0.0,
@@ -198,10 +211,12 @@ impl OpenWindow {
             figure("connect_failures"),
             times("connect_latency"),
         ));
-        // At QoS 0 there are no acknowledgements: what was written counts.
-        let acked = figure("publish_acked");
-        let published = if acked > 0.0 { acked } else { figure("published") };
-        self.publish.add(&transaction(published, figure("publish_failures"), times("ack_latency")));
+        self.acked += figure("publish_acked");
+        self.publish.add(&transaction(
+            figure("published"),
+            figure("publish_failures"),
+            times("ack_latency"),
+        ));
         self.subscribe.add(&transaction(
             figure("received"),
             figure("subscribe_failures"),
@@ -323,6 +338,28 @@ mod tests {
         );
         jmeter.take(&OutputItem::End);
         assert!(text(jmeter.body()).contains("count=10,"), "the last window is shorter");
+    }
+
+    /// A second without acknowledgements counted what was written, and the next one again.
+    #[test]
+    fn messages_are_counted_once_when_acknowledgements_are_late() {
+        let mut jmeter = JMeter::new(None);
+        for (number, acked) in [(0, 10), (5, 0), (10, 20)] {
+            let OutputItem::Point(mut point) = second(number) else { panic!("a point") };
+            point
+                .figures
+                .retain(|figure| !["publish_acked", "publish_failures"].contains(&figure.name));
+            point.figures.push(PointFigure::count("publish_acked", acked));
+            jmeter.take(&OutputItem::Point(point));
+        }
+        jmeter.take(&OutputItem::End);
+        let text = String::from_utf8(jmeter.body().expect("lines").bytes).expect("UTF-8");
+        let counts: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains("statut=ok,transaction=MQTT\\ Pub"))
+            .filter_map(|line| line.split("count=").nth(1)?.split(',').next())
+            .collect();
+        assert_eq!(counts, ["10", "20"], "{text}");
     }
 
     #[test]
