@@ -36,6 +36,7 @@ pub(super) struct Worker {
     sink: Sink,
     backlog: VecDeque<OutputBody>,
     backlog_bytes: usize,
+    backlog_bytes_max: usize,
     backoff: Backoff,
     /// When the backlog may be tried again.
     retry_at: Option<Instant>,
@@ -68,6 +69,7 @@ impl Worker {
             mailbox,
             backlog: VecDeque::new(),
             backlog_bytes: 0,
+            backlog_bytes_max: BACKLOG_BYTES_MAX,
             backoff: Backoff::default(),
             retry_at: None,
             failing_since: None,
@@ -129,7 +131,7 @@ impl Worker {
         };
         self.backlog_bytes += bytes.len();
         self.backlog.push_back(OutputBody { bytes, records });
-        while self.backlog_bytes > BACKLOG_BYTES_MAX && self.backlog.len() > 1 {
+        while self.backlog_bytes > self.backlog_bytes_max && self.backlog.len() > 1 {
             if let Some(oldest) = self.take_oldest() {
                 self.account.unsent += oldest.records;
                 self.failed("it took nothing for too long".to_owned());
@@ -215,5 +217,58 @@ impl Worker {
             self.mailbox.failed(&why);
         }
         self.trouble(why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::point::{OutputItem, OutputNote, PointTags};
+
+    fn note(at_ms: u64) -> OutputItem {
+        let text = "t".repeat(50);
+        OutputItem::Note(OutputNote { at_ms, tags: PointTags::default(), kind: "phase", text })
+    }
+
+    /// Encodes a body of its own.
+    fn add(worker: &mut Worker, at_ms: u64) {
+        worker.encoder.take(&note(at_ms));
+        worker.encode();
+    }
+
+    fn times(worker: &Worker) -> Vec<u64> {
+        let time = |body: &OutputBody| {
+            let line = String::from_utf8_lossy(&body.bytes).into_owned();
+            line.trim().rsplit(' ').next().and_then(|time| time.parse().ok()).expect("a time")
+        };
+        worker.backlog.iter().map(time).collect()
+    }
+
+    #[test]
+    fn a_backlog_that_is_full_loses_the_oldest_and_counts_them() {
+        // Nothing listens there.
+        let target = "influxdb=http://127.0.0.1:1/d?gzip=off&on-failure=end";
+        let target = OutputTarget::parse(target).expect("a target");
+        let mailbox = Arc::new(Mailbox::default());
+        let mut worker = Worker::open(&target, Arc::clone(&mailbox)).expect("opens");
+        add(&mut worker, 10);
+        worker.backlog_bytes_max = 3 * worker.backlog_bytes;
+        (11..13).for_each(|at_ms| add(&mut worker, at_ms));
+        assert_eq!((times(&worker), worker.account.unsent), (vec![10, 11, 12], 0));
+        assert_eq!((mailbox.take_trouble(), mailbox.failure()), (None, None));
+        (13..20).for_each(|at_ms| add(&mut worker, at_ms));
+        assert_eq!((times(&worker), worker.account.unsent), (vec![17, 18, 19], 7));
+        assert_eq!(worker.backlog_bytes, worker.backlog_bytes_max);
+        assert_eq!(mailbox.failure().as_deref(), Some("it took nothing for too long"));
+        // One body may be larger than the limit: it is sent rather than never.
+        worker.backlog_bytes_max = 1;
+        add(&mut worker, 20);
+        assert_eq!((times(&worker), worker.account.unsent), (vec![20], 10));
+        let now = Instant::now();
+        mailbox.ask_to_settle(now);
+        worker.settle(now);
+        let account = mailbox.await_settled(now).expect("a report");
+        assert_eq!((account.taken, account.refused, account.unsent), (0, 0, 11));
+        assert_eq!((worker.backlog.len(), worker.backlog_bytes), (0, 0));
     }
 }
