@@ -1,12 +1,12 @@
 //! The independent programs that the tests talk to.
 //!
 //! Debian's mosquitto, its command line clients, collectd, Prometheus and Chromium come from the
-//! system's packages; paho-mqtt, mqtt.js and playwright-core are installed into `peers` in the
-//! target folder, never into the system.
+//! system's packages; paho-mqtt, mqtt.js, playwright-core and InfluxDB are installed into `peers` in
+//! the target folder, never into the system.
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -18,6 +18,9 @@ use crate::shell;
 const PAHO: &str = "paho-mqtt==2.1.0";
 /// mqtt.js, and what drives Debian's Chromium.
 const NPM_PACKAGES: [&str; 2] = ["mqtt@5.16.0", "playwright-core@1.57.0"];
+
+/// The last InfluxDB 1 that needs Go alone; pinned, with its modules, in `xtask/peers/influxdb`.
+const INFLUXDB: &str = "1.8.3";
 
 /// A broker to measure beside others.
 #[cfg(target_os = "linux")]
@@ -51,6 +54,7 @@ pub(crate) fn install() -> Result<()> {
         ("Debian's programs", debian as fn() -> _),
         ("paho-mqtt", paho),
         ("mqtt and playwright-core (npm)", from_npm),
+        ("InfluxDB", influxdb),
     ]
     .map(|(name, install)| (name, patiently(name, install)))
     {
@@ -153,17 +157,46 @@ fn from_npm() -> Result<()> {
     shell::run(npm.args(NPM_PACKAGES).current_dir(dir()))
 }
 
+/// InfluxDB 1.8, built where Go is installed; Debian's 1.6, which knows less, where it is not.
+fn influxdb() -> Result<()> {
+    let program = dir().join("bin").join("influxd");
+    let installed = shell::output(shell::command(&program).arg("version"));
+    if installed.is_ok_and(|text| text.contains(INFLUXDB)) {
+        return Ok(());
+    }
+    let version = format!("-ldflags=-X main.version={INFLUXDB}");
+    let package = "github.com/influxdata/influxdb/cmd/influxd";
+    match go_build("influxdb", (package, &[&version]), &program) {
+        Err(error) if shell::find("influxd").is_some() => {
+            eprintln!("{error:#}; the system's is taken");
+            Ok(())
+        }
+        Err(error) if shell::in_ci() && is_root() && shell::find("apt-get").is_some() => {
+            eprintln!("{error:#}; Debian's is taken");
+            apt_install(&["influxdb"])
+        }
+        result => result,
+    }
+}
+
 /// The broker made of mochi-mqtt, built where Go is installed.
 #[cfg(target_os = "linux")]
 pub(crate) fn mochi() -> Result<PathBuf> {
     let program = dir().join("mochi");
-    let source = shell::root().join("xtask/peers/mochi");
-    let go = shell::find("go").context("no `go` on this machine to build mochi-mqtt with")?;
-    fs::create_dir_all(dir()).context("cannot create the folder for peers")?;
-    let mut build = shell::command(go);
-    build.current_dir(source).args(["build", "-buildvcs=false", "-o"]).arg(&program).arg(".");
-    shell::run(&mut build)?;
+    go_build("mochi", (".", &[]), &program)?;
     Ok(program)
+}
+
+/// Builds a package of the Go module `xtask/peers/NAME`, with further arguments.
+fn go_build(name: &str, (package, more): (&str, &[&str]), program: &Path) -> Result<()> {
+    let go = shell::find("go");
+    let go = go.with_context(|| format!("no `go` on this machine to build {name} with"))?;
+    let folder = program.parent().context("a program has a folder")?;
+    fs::create_dir_all(folder).context("cannot create the folder for peers")?;
+    let mut build = shell::command(go);
+    build.current_dir(shell::root().join("xtask/peers").join(name));
+    build.args(["build", "-buildvcs=false"]).args(more).arg("-o").arg(program).arg(package);
+    shell::run(&mut build)
 }
 
 /// rumqttd, installed from the registry of crates: that takes minutes, once.

@@ -8,6 +8,7 @@ mod another_host;
 mod bridges;
 mod broker;
 mod collectd;
+mod influxdb;
 mod mosquitto_clients;
 mod node_exporter;
 mod operations;
@@ -19,6 +20,7 @@ mod prometheus;
 mod report;
 mod scenarios;
 mod scripts;
+mod sending;
 mod storms;
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -41,6 +43,7 @@ fn main() {
     node_exporter::register(&mut trials);
     operations::register(&mut trials);
     prometheus::register(&mut trials);
+    influxdb::register(&mut trials);
     scenarios::register(&mut trials);
     storms::register(&mut trials);
     plans::register(&mut trials);

@@ -31,6 +31,7 @@ pub(crate) enum Peer {
     NodeExporter,
     Prometheus,
     Promtool,
+    InfluxDb,
 }
 
 impl Peer {
@@ -49,6 +50,7 @@ impl Peer {
             Self::NodeExporter => "prometheus-node-exporter",
             Self::Prometheus => "prometheus",
             Self::Promtool => "promtool",
+            Self::InfluxDb => "influxd",
         }
     }
 
@@ -66,6 +68,11 @@ impl Peer {
             Self::MqttJs => {
                 let library = peers_dir().join("node_modules").join("mqtt");
                 library.is_dir().then(|| on_path("node")).flatten()
+            }
+            // The system's may be an older one.
+            Self::InfluxDb => {
+                let built = peers_dir().join("bin").join(self.name());
+                if built.is_file() { Some(built) } else { on_path(self.name()) }
             }
             _ => on_path(self.name()),
         }

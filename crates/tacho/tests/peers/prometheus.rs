@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
 use crate::operations::get;
 use crate::process::{Peer, Running, free_port, wait_for_port, wait_until};
+use crate::sending::{Sent, run};
 use crate::{Verdict, trial};
 
 /// A bucket of a native histogram is so much wider than its lower bound, by its schema 8.
@@ -37,28 +37,6 @@ fn prometheus(folder: &Path, more: &[&str]) -> Result<(Running, u16), Failed> {
     Ok((running, port))
 }
 
-/// Runs a small load that sends to Prometheus and to a file; its record and the objects.
-fn run(folder: &Path, out: &str) -> Result<(Value, Vec<Value>), Failed> {
-    let (directory, points) = (folder.join("run"), folder.join("points.jsonl"));
-    let mut command = Command::new(crate::TACHO);
-    command.args(["run", "symmetric", "--quiet", "--warmup", "1s", "--hold", "3s"]);
-    command.args(["--tolerate", "steal=100%,others=100%,waiting=100%"]);
-    let variables = ["publishers=10", "subscribers=10", "target_throughput=1000", "ramp_up=200ms"];
-    command.args(variables.iter().flat_map(|variable| ["--var", variable]));
-    command.args(["--out", out, "--out", &format!("json={}", points.display())]);
-    command.arg("--dir").arg(&directory);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (status, said) = Running::start(command)?.finish()?;
-    let read = |path: &Path| {
-        fs::read_to_string(path).map_err(|error| format!("{error}; {status}: {said:#?}"))
-    };
-    let record = serde_json::from_str(&read(&directory.join("summary.json"))?)
-        .map_err(|error| error.to_string())?;
-    let points = read(&points)?;
-    let objects: Result<Vec<Value>, _> = points.lines().map(serde_json::from_str).collect();
-    Ok((record, objects.map_err(|error| error.to_string())?))
-}
-
 /// The values that a query has at a time.
 fn ask(port: u16, query: &str, at_s: f64) -> Result<Vec<f64>, Failed> {
     let encoded: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
@@ -80,7 +58,7 @@ fn answers() -> Verdict {
     let features = ["--enable-feature=native-histograms"];
     let (_running, port) = prometheus(folder.path(), &features)?;
     let out = format!("prometheus=http://127.0.0.1:{port}/api/v1/write");
-    let (record, objects) = run(folder.path(), &out)?;
+    let Sent { record, objects } = run(folder.path(), &[&out])?;
     if record["findings"].to_string().contains("output_lost") {
         return Err(format!("it did not take everything: {}", record["findings"]).into());
     }
@@ -144,14 +122,14 @@ fn without_histograms() -> Verdict {
     let folder = tempfile::tempdir()?;
     let (_running, port) = prometheus(folder.path(), &[])?;
     let out = format!("prometheus=http://127.0.0.1:{port}");
-    let (record, _) = run(folder.path(), &out)?;
+    let Sent { record, .. } = run(folder.path(), &[&out])?;
     let findings = record["findings"].to_string();
     if !findings.contains("histograms=off") {
         return Err(format!("the remedy is not told: {findings}").into());
     }
     let again = folder.path().join("again");
     fs::create_dir(&again)?;
-    let (record, objects) = run(&again, &format!("{out}?histograms=off"))?;
+    let Sent { record, objects } = run(&again, &[&format!("{out}?histograms=off")])?;
     let findings = record["findings"].to_string();
     if findings.contains("output_lost") {
         return Err(format!("it did not take the rest: {findings}").into());
