@@ -1,8 +1,8 @@
 //! The independent programs that the tests talk to.
 //!
 //! Debian's mosquitto, its command line clients, collectd, Prometheus and Chromium come from the
-//! system's packages; paho-mqtt, mqtt.js, playwright-core and InfluxDB are installed into `peers` in
-//! the target folder, never into the system.
+//! system's packages; paho-mqtt, mqtt.js, playwright-core and InfluxDB are installed into `peers`
+//! in the target folder, never into the system.
 
 use std::env;
 use std::fs;

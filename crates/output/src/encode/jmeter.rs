@@ -107,8 +107,8 @@ impl JMeter {
     /// Sends the points of the window that is open.
     fn close(&mut self) {
         let Some(mut open) = self.open.take() else { return };
-        // A sample is an acknowledgement, also where none came for a while. At QoS 0 there are none:
-        // what was written counts.
+        // A sample is an acknowledgement, also where none came for a while. At QoS 0 there are
+        // none: what was written counts.
         if open.acked > 0.0 {
             self.acknowledged = Some(open.tags.clone());
         }
