@@ -324,7 +324,7 @@ impl Handler for Worker {
         let more_probes = self.send_probes(net, now_ns);
         let more_actions = self.run_actions(net, now_ns);
         let again = self.send_due(net) || more_probes || more_actions;
-        self.spin.note_turn(now_ns, counters.reads + counters.writes);
+        self.spin.note_turn(now_ns, counters.reads + counters.writes, counters.polled_rest_ns);
         let next = if again { Next::Again } else { self.next_wake_up() };
         let next = self.rest(next, now_ns);
         self.spin.wait(next, now_ns)

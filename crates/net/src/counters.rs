@@ -8,8 +8,10 @@ pub struct Counters {
     pub turns: u64,
     /// Turns that began with a sleep.
     pub sleeps: u64,
-    /// Time in which the loop did not sleep, without the current turn.
+    /// Time in which the loop neither slept nor rested, without the current turn.
     pub busy_ns: u64,
+    /// Time of the rests in which the loop polled the clock, without delays of its thread.
+    pub polled_rest_ns: u64,
     /// Turns that took longer than a millisecond. Counted where [`LoopConfig::turn_ns_max`] is set.
     ///
     /// [`LoopConfig::turn_ns_max`]: crate::LoopConfig::turn_ns_max

@@ -111,19 +111,10 @@ impl<H: Handler> Loop<H> {
 
     /// Waits for events, or polls once if there is work already.
     fn wait(&mut self, next: Next, handler: &mut H) -> io::Result<()> {
-        if let Next::Rest { until_ns, .. } = next
+        if let Next::Rest { until_ns, polls, .. } = next
             && !self.spin
         {
-            let now_ns = clock::now_ns();
-            self.net.end_turn(now_ns);
-            if until_ns > now_ns {
-                if !self.slack_minimised {
-                    self.slack_minimised = true;
-                    clock::minimise_timer_slack();
-                }
-                std::thread::sleep(Duration::from_nanos(until_ns - now_ns));
-            }
-            self.net.now_ns = clock::now_ns();
+            self.rest(until_ns, polls);
         }
         let deadline_ns = self.deadline_ns(next);
         let has_work = deadline_ns <= self.net.now_ns || self.net.is_busy();
@@ -144,6 +135,27 @@ impl<H: Handler> Loop<H> {
             self.net.mail.awake();
             result
         }
+    }
+
+    fn rest(&mut self, until_ns: u64, polls: bool) {
+        let began_ns = clock::now_ns();
+        self.net.end_turn(began_ns);
+        let mut now_ns = began_ns;
+        if polls {
+            while now_ns < until_ns {
+                std::hint::spin_loop();
+                now_ns = clock::now_ns();
+            }
+            self.net.counters.polled_rest_ns += until_ns.saturating_sub(began_ns);
+        } else if until_ns > began_ns {
+            if !self.slack_minimised {
+                self.slack_minimised = true;
+                clock::minimise_timer_slack();
+            }
+            std::thread::sleep(Duration::from_nanos(until_ns - began_ns));
+            now_ns = clock::now_ns();
+        }
+        self.net.now_ns = now_ns;
     }
 
     /// Takes the events that are there, without waiting.

@@ -127,6 +127,9 @@ pub enum Next {
     Rest {
         /// The earliest beginning.
         until_ns: u64,
+        /// Polls the clock until then instead of sleeping: it takes the core, and the turn begins
+        /// on time. Counted as [`Counters::polled_rest_ns`].
+        polls: bool,
         /// The latest; `u64::MAX` for none.
         at_ns: u64,
     },

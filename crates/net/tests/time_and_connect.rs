@@ -127,21 +127,28 @@ fn a_loop_wakes_at_the_requested_time() {
 
 #[test]
 fn a_rest_is_not_ended_by_events() {
-    let (turned, turns) = events();
-    let server = start(Probe {
-        on_turn: Box::new(move |net| {
-            turned.send(net.now_ns()).unwrap();
-            Next::Rest { until_ns: net.now_ns() + 20 * MS, at_ns: u64::MAX }
-        }),
-        ..Probe::default()
-    });
-    let mut last_ns = next(&turns);
-    for _ in 0..3 {
-        // Without the rest, a mail would begin a turn at once.
-        server.ask(|_, _| ());
-        let now_ns = next(&turns);
-        assert!(now_ns >= last_ns + 20 * MS);
-        last_ns = now_ns;
+    for polls in [false, true] {
+        let (turned, turns) = events();
+        let server = start(Probe {
+            on_turn: Box::new(move |net| {
+                turned.send(net.now_ns()).unwrap();
+                Next::Rest { until_ns: net.now_ns() + 20 * MS, polls, at_ns: u64::MAX }
+            }),
+            ..Probe::default()
+        });
+        let mut last_ns = next(&turns);
+        for _ in 0..3 {
+            // Without the rest, a mail would begin a turn at once.
+            server.ask(|_, _| ());
+            let now_ns = next(&turns);
+            assert!(now_ns >= last_ns + 20 * MS);
+            last_ns = now_ns;
+        }
+        // Time in which the clock was polled is counted, sleep is not; neither is work.
+        let counters = server.ask(|_, net| net.counters());
+        let polled_ns = counters.polled_rest_ns;
+        assert_eq!(polled_ns > 0, polls, "{polled_ns}");
+        assert!(polled_ns <= counters.turns * 20 * MS, "{polled_ns} in {} turns", counters.turns);
     }
 }
 

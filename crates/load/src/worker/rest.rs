@@ -12,7 +12,9 @@
 //! and longer if its core stays saturated. With spin timing and in closed mode, where every pause
 //! would cost throughput, it never rests; with batch timing it always does, ten times as long. A
 //! thread that spins within a budget has nothing to save before its work fills its core: then it
-//! rests with and without receivers. Spinning is no work.
+//! rests with and without receivers. It polls the clock meanwhile, since a sleep of 50 us ends
+//! tens of microseconds late (bench/runs/2026-11-23-timing) and its core is its own. Spinning is
+//! no work.
 
 use tacho_net::Next;
 
@@ -143,7 +145,8 @@ impl Worker {
         };
         if self.traffic.rests() && self.phase.is_loading(now_ns) {
             self.traffic.rests_taken += 1;
-            Next::Rest { until_ns: now_ns + self.traffic.turn_ns, at_ns }
+            // Whether it polls is decided by its budget.
+            Next::Rest { until_ns: now_ns + self.traffic.turn_ns, polls: false, at_ns }
         } else {
             next
         }

@@ -7,8 +7,10 @@
 //! (bench/runs/2026-11-23-timing).
 //!
 //! So a thread with a core of its own sleeps until shortly before the next message is due, and
-//! spins from then on, and after each read or write while an answer is likely. Its budget bounds
-//! the CPU time that this takes; when it is used up, the thread sleeps until the next period.
+//! spins from then on, and after each read or write while an answer is likely. It also spins
+//! between the batches in which it serves a load that fills its core ([`super::rest`]). Its budget
+//! bounds the CPU time that this takes; when it is used up, the thread sleeps until the next
+//! period.
 
 use tacho_net::Next;
 
@@ -43,6 +45,8 @@ pub(super) struct Spin {
     last_activity: u64,
     /// When the thread last sent, read or wrote.
     last_active_ns: u64,
+    /// Rests in which the clock was polled, until the last turn.
+    last_polled_rest_ns: u64,
 }
 
 impl Spin {
@@ -64,6 +68,7 @@ impl Spin {
             last_turn_ns: 0,
             last_activity: 0,
             last_active_ns: 0,
+            last_polled_rest_ns: 0,
         }
     }
 
@@ -72,9 +77,16 @@ impl Spin {
         self.total_ns
     }
 
-    /// A turn began at `now_ns`; `activity` is the number of reads and writes so far.
+    /// A turn began at `now_ns`; `activity` is the number of reads and writes so far, and
+    /// `polled_rest_ns` the time of all rests in which the clock was polled.
     #[inline]
-    pub(super) fn note_turn(&mut self, now_ns: u64, activity: u64) {
+    pub(super) fn note_turn(&mut self, now_ns: u64, activity: u64, polled_rest_ns: u64) {
+        let rest_ns = polled_rest_ns - self.last_polled_rest_ns;
+        if rest_ns > 0 {
+            self.last_polled_rest_ns = polled_rest_ns;
+            self.spent_ns = self.spent_ns.saturating_add(rest_ns);
+            self.total_ns += rest_ns;
+        }
         if activity != self.last_activity {
             (self.last_activity, self.last_active_ns) = (activity, now_ns);
         } else if self.is_spinning {
@@ -100,14 +112,19 @@ impl Spin {
             _ if self.budget_ns == u64::MAX => return next,
             Next::At(due_ns) => due_ns,
             Next::Sleep => u64::MAX,
-            Next::Again | Next::Rest { .. } => {
+            Next::Again => {
                 self.is_spinning = false;
                 return next;
+            }
+            Next::Rest { until_ns, at_ns, .. } => {
+                self.is_spinning = false;
+                let polls = self.has_budget(now_ns, until_ns.saturating_sub(now_ns));
+                return Next::Rest { until_ns, polls, at_ns };
             }
         };
         let is_close = due_ns.saturating_sub(now_ns) <= LEAD_NS
             || now_ns.saturating_sub(self.last_active_ns) < LINGER_NS;
-        self.is_spinning = is_close && self.has_budget(now_ns);
+        self.is_spinning = is_close && self.has_budget(now_ns, IDLE_TURN_NS_MAX);
         match next {
             _ if self.is_spinning => Next::Again,
             Next::At(due_ns) if !is_close => Next::At(due_ns - LEAD_NS),
@@ -115,13 +132,13 @@ impl Spin {
         }
     }
 
-    /// Whether the budget lasts for one more turn.
-    fn has_budget(&mut self, now_ns: u64) -> bool {
+    /// Whether the budget of the current period lasts for so much more.
+    fn has_budget(&mut self, now_ns: u64, more_ns: u64) -> bool {
         let period = now_ns / PERIOD_NS;
         if period != self.period {
             (self.period, self.spent_ns) = (period, 0);
         }
-        self.spent_ns + IDLE_TURN_NS_MAX <= self.budget_ns
+        self.spent_ns + more_ns <= self.budget_ns
     }
 }
 

@@ -51,7 +51,7 @@ impl Thread {
     /// One turn, and the wait for the next one.
     fn turn(&mut self) {
         let (began_ns, total_ns) = (self.spin.last_turn_ns, self.spin.total_ns());
-        self.spin.note_turn(self.now_ns, self.activity);
+        self.spin.note_turn(self.now_ns, self.activity, 0);
         self.spun_ns[(began_ns / PERIOD_NS) as usize] += self.spin.total_ns() - total_ns;
         let before = self.answers.len();
         self.answers.retain(|at_ns| *at_ns > self.now_ns);
@@ -97,7 +97,7 @@ fn a_thread_spins_after_reads_and_writes_and_then_sleeps_until_something_comes()
     let mut spin = Spin::new(Timing::SleepAndSpin);
     let now_ns = 10 * MS;
     assert!(matches!(spin.wait(Next::Sleep, now_ns), Next::Sleep));
-    spin.note_turn(now_ns, 1);
+    spin.note_turn(now_ns, 1, 0);
     assert!(matches!(spin.wait(Next::Sleep, now_ns + LINGER_NS - 1), Next::Again));
     assert!(matches!(spin.wait(Next::Sleep, now_ns + LINGER_NS), Next::Sleep));
 }
@@ -155,28 +155,63 @@ fn threads_without_a_core_of_their_own_never_spin() {
 #[test]
 fn an_interrupted_turn_does_not_count_as_spinning() {
     let mut spin = Spin::new(Timing::Spin);
-    spin.note_turn(MS, 0);
+    spin.note_turn(MS, 0, 0);
     let before_ns = spin.total_ns();
-    spin.note_turn(MS + 400 * US, 0);
+    spin.note_turn(MS + 400 * US, 0, 0);
     assert_eq!(spin.total_ns() - before_ns, IDLE_TURN_NS_MAX);
-    spin.note_turn(MS + 401 * US, 0);
+    spin.note_turn(MS + 401 * US, 0, 0);
     assert_eq!(spin.total_ns() - before_ns, IDLE_TURN_NS_MAX + US);
 }
 
 #[test]
 fn a_turn_that_reads_or_writes_is_work() {
     let mut spin = Spin::new(Timing::Spin);
-    spin.note_turn(MS, 1);
+    spin.note_turn(MS, 1, 0);
     let before_ns = spin.total_ns();
-    spin.note_turn(MS + 10 * US, 2);
+    spin.note_turn(MS + 10 * US, 2, 0);
     assert_eq!(spin.total_ns(), before_ns);
 }
 
 #[test]
 fn sleep_is_not_spinning() {
     let mut spin = Spin::new(Timing::SleepAndSpin);
-    spin.note_turn(10 * MS, 0);
+    spin.note_turn(10 * MS, 0, 0);
     assert!(matches!(spin.wait(Next::At(12 * MS), 10 * MS), Next::At(_)));
-    spin.note_turn(11 * MS, 0);
+    spin.note_turn(11 * MS, 0, 0);
     assert_eq!(spin.total_ns(), 0);
+}
+
+/// What a thread whose work takes this long per turn spends on polling in one period, and on work.
+fn rests(spin: &mut Spin, work_ns: u64, turn_ns: u64) -> (u64, u64) {
+    let (mut now_ns, mut polled_ns, mut slept_ns, mut activity) = (10 * PERIOD_NS, 0, 0, 0);
+    while now_ns < 11 * PERIOD_NS {
+        activity += 1;
+        spin.note_turn(now_ns, activity, polled_ns);
+        let rest = Next::Rest { until_ns: now_ns + turn_ns, polls: false, at_ns: u64::MAX };
+        let Next::Rest { until_ns, polls, at_ns } = spin.wait(rest, now_ns) else {
+            panic!("it rests");
+        };
+        assert_eq!((until_ns, at_ns), (now_ns + turn_ns, u64::MAX));
+        *(if polls { &mut polled_ns } else { &mut slept_ns }) += turn_ns - work_ns;
+        now_ns = until_ns;
+    }
+    spin.note_turn(now_ns, activity, polled_ns);
+    assert_eq!(spin.total_ns(), polled_ns, "rests in which it polls are spinning, once");
+    (polled_ns, slept_ns)
+}
+
+#[test]
+fn a_thread_on_a_core_of_its_own_polls_through_its_rests() {
+    let mut spin = Spin::new(Timing::SleepAndSpin);
+    let (polled_ns, slept_ns) = rests(&mut spin, 38 * US, 50 * US);
+    assert_eq!((polled_ns, slept_ns), (PERIOD_NS / 50 * 12, 0));
+    // Within the budget.
+    let mut spin = Spin::with_budget(PERIOD_NS / 10);
+    let (polled_ns, slept_ns) = rests(&mut spin, 38 * US, 50 * US);
+    assert!(polled_ns <= PERIOD_NS / 10 && slept_ns > 0, "{polled_ns} {slept_ns}");
+    // Threads that share a core sleep.
+    for timing in [Timing::Sleep, Timing::Batch] {
+        let (polled_ns, slept_ns) = rests(&mut Spin::new(timing), 38 * US, 50 * US);
+        assert!(polled_ns == 0 && slept_ns > 0, "{timing:?}");
+    }
 }
