@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::description::{CONNTRACK_HASH, DataDisk, HostDescription, KERNEL_SETTINGS, OPEN_FILES};
+use crate::description::{
+    CONNTRACK_HASH, DataDisk, HostDescription, KERNEL_SETTINGS, OPEN_FILES, OPEN_FILES_ELSE,
+};
 use crate::{ProcRoot, parse_cpu_list};
 
 /// Bytes of a sector in `/sys/dev/block/*/size`, whatever the disk's own sectors are.
@@ -15,9 +17,9 @@ const INSTANCE: [&str; 3] = ["sys_vendor", "product_name", "product_version"];
 const EMPTY_FIELDS: [&str; 5] =
     ["none", "not specified", "not applicable", "to be filled by o.e.m.", "default string"];
 
-/// Describes the machine below `root`; `data` is the directory that the broker writes to, `pid` its
-/// process.
-pub fn describe_host(root: &ProcRoot, data: Option<&Path>, pid: Option<u32>) -> HostDescription {
+/// Describes the machine below `root`; `data` is the directory that the broker writes to, and
+/// `brokers` are the processes of brokers, as far as they are known.
+pub fn describe_host(root: &ProcRoot, data: Option<&Path>, brokers: &[u32]) -> HostDescription {
     let cpu = root.text("cpuinfo").unwrap_or_default();
     let flags = value(&cpu, "flags", ':');
     let settings = KERNEL_SETTINGS.iter().filter_map(|name| {
@@ -25,8 +27,8 @@ pub fn describe_host(root: &ProcRoot, data: Option<&Path>, pid: Option<u32>) -> 
         Some(((*name).to_owned(), line(&path)?))
     });
     let conntrack = line(&root.sys("module/nf_conntrack/parameters/hashsize"));
-    let others = [(CONNTRACK_HASH, conntrack), (OPEN_FILES, open_files(root, pid))];
-    let others = others.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let conntrack = conntrack.map(|value| (CONNTRACK_HASH.to_owned(), value));
+    let others = [conntrack, open_files(root, brokers)].into_iter().flatten();
     let description = HostDescription {
         host: line(&root.path("sys/kernel/hostname")).unwrap_or_default(),
         distribution: std::fs::read_to_string(root.etc("os-release"))
@@ -52,12 +54,22 @@ fn memory(root: &ProcRoot) -> Option<u64> {
     size.strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// The hard limit of open files of a process, else of this one.
-fn open_files(root: &ProcRoot, pid: Option<u32>) -> Option<String> {
-    let of_broker = pid.and_then(|pid| root.text(format!("{pid}/limits")).ok());
-    let text = of_broker.or_else(|| root.text("self/limits").ok())?;
-    let limits = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
-    limits.split_whitespace().nth(1).map(str::to_owned)
+/// The hard limit of open files of the brokers' processes, or of this one, with its name. Several
+/// brokers with different limits have all of them.
+fn open_files(root: &ProcRoot, brokers: &[u32]) -> Option<(String, String)> {
+    let limit = |process: &str| {
+        let text = root.text(format!("{process}/limits")).ok()?;
+        let limits = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+        limits.split_whitespace().nth(1).map(str::to_owned)
+    };
+    let mut theirs: Vec<String> =
+        brokers.iter().filter_map(|pid| limit(&pid.to_string())).collect();
+    theirs.sort_unstable();
+    theirs.dedup();
+    match theirs.is_empty() {
+        true => Some((OPEN_FILES_ELSE.to_owned(), limit("self")?)),
+        false => Some((OPEN_FILES.to_owned(), theirs.join(", "))),
+    }
 }
 
 /// Vendor, product and version, each once.

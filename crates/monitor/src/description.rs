@@ -35,8 +35,12 @@ pub const KERNEL_SETTINGS: [&str; 26] = [
     "vm.swappiness",
 ];
 
-/// Open files that a process may have at most: the hard limit.
+/// Open files that the broker's process may have at most: the hard limit.
 pub(crate) const OPEN_FILES: &str = "nofile";
+
+/// The same of the process that describes the host, where the broker's is not known: an agent may
+/// have another limit.
+pub(crate) const OPEN_FILES_ELSE: &str = "nofile (not the broker's)";
 
 /// Size of the hash table of connection tracking, a parameter of its kernel module.
 pub(crate) const CONNTRACK_HASH: &str = "nf_conntrack hashsize";
@@ -66,9 +70,9 @@ pub struct HostDescription {
     pub virtualised: Option<bool>,
     /// What the broker's data directory is on.
     pub data_disk: Option<DataDisk>,
-    /// Those of [`KERNEL_SETTINGS`] that the system has, `nf_conntrack hashsize`, and `nofile`: the
-    /// hard limit of open files, of the broker's process where that is known, else of the process
-    /// that describes the host.
+    /// Those of [`KERNEL_SETTINGS`] that the system has, `nf_conntrack hashsize`, and the hard
+    /// limit of open files: `nofile` is that of the broker's process, `nofile (not the broker's)`
+    /// that of the process that describes the host, where the broker's is not known.
     pub settings: BTreeMap<String, String>,
 }
 
@@ -110,7 +114,7 @@ impl HostDescription {
         });
         self.settings.retain(|name, _| {
             KERNEL_SETTINGS.contains(&name.as_str())
-                || [OPEN_FILES, CONNTRACK_HASH].contains(&&**name)
+                || [OPEN_FILES, OPEN_FILES_ELSE, CONNTRACK_HASH].contains(&&**name)
         });
         self.settings.values_mut().for_each(|value| *value = bounded(value));
         self

@@ -68,6 +68,11 @@ impl MachineSampler {
         &self.name
     }
 
+    /// The selected processes that are running now.
+    pub(crate) fn selected(&self) -> Vec<u32> {
+        self.watched.iter().flat_map(|one| find_processes(&self.root, &one.selector)).collect()
+    }
+
     /// The selected processes that are not running, except optional ones.
     pub fn missing(&self) -> Vec<String> {
         let absent = |index: &usize| !self.tracked.iter().any(|tracked| tracked.watch == *index);

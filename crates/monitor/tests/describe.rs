@@ -53,7 +53,7 @@ fn machine(root: &Path) -> ProcRoot {
 fn a_machine_is_described_from_what_its_system_tells() {
     let root = tempfile::tempdir().expect("a folder");
     let proc = machine(root.path());
-    let host = describe_host(&proc, Some(Path::new("/var/lib data/broker")), Some(7));
+    let host = describe_host(&proc, Some(Path::new("/var/lib data/broker")), &[7]);
     assert_eq!((host.host.as_str(), host.cores), ("broker-1", Some(2)));
     assert_eq!(host.distribution.as_deref(), Some("Debian 13"));
     assert_eq!(host.kernel.as_deref(), Some("6.1.0"));
@@ -76,11 +76,13 @@ fn a_machine_is_described_from_what_its_system_tells() {
 fn what_the_system_does_not_tell_is_absent() {
     let root = tempfile::tempdir().expect("a folder");
     let proc = ProcRoot::new(root.path()).with_sys(root.path()).with_etc(root.path());
-    assert_eq!(describe_host(&proc, Some(Path::new("/data")), None), HostDescription::default());
+    assert_eq!(describe_host(&proc, Some(Path::new("/data")), &[]), HostDescription::default());
     let proc = machine(root.path());
-    let host = describe_host(&proc, None, Some(8));
-    assert_eq!((host.data_disk, host.settings["nofile"].as_str()), (None, "20000"));
-    let disk = describe_host(&proc, Some(Path::new("/srv")), None).data_disk.expect("a disk");
+    // The broker's process is gone: what is known is the limit of another one.
+    let host = describe_host(&proc, None, &[8]);
+    assert_eq!((host.data_disk, host.settings.get("nofile")), (None, None));
+    assert_eq!(host.settings["nofile (not the broker's)"], "20000");
+    let disk = describe_host(&proc, Some(Path::new("/srv")), &[]).data_disk.expect("a disk");
     assert_eq!((disk.file_system.as_str(), disk.model), ("ext4", None));
 }
 
@@ -91,7 +93,10 @@ fn agent(root: &Path) -> AgentServer {
 }
 
 fn watch(address: &str) -> Watch {
-    let options = "interval=100ms&data-dir=/var/lib data/broker";
+    watch_with(address, "interval=100ms&data-dir=/var/lib data/broker")
+}
+
+fn watch_with(address: &str, options: &str) -> Watch {
     let text = format!("agent://{address}?token={TOKEN}&{options}");
     Watch::start(&[MonitorSpec::parse(&text).expect("a source")]).expect("the agent accepts it")
 }
@@ -105,6 +110,21 @@ fn an_agent_describes_its_host() {
     let host = watch.stop().remove(0).description.expect("a description");
     assert_eq!(host.instance.as_deref(), Some("Amazon EC2 m5.large"));
     assert_eq!(host.data_disk.map(|disk| disk.file_system).as_deref(), Some("xfs"));
+    // The agent's own limit is not taken for that of a broker that it does not know.
+    assert_eq!(host.settings.get("nofile"), None);
+    assert_eq!(host.settings["nofile (not the broker's)"], "20000");
+}
+
+#[test]
+fn an_agent_tells_the_limit_of_the_process_that_it_watches() {
+    let root = tempfile::tempdir().expect("a folder");
+    let agent = agent(root.path());
+    write(root.path(), "proc/7/stat", "7 (broker) S 1 7 7 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 0 0\n");
+    let watch = watch_with(&agent.address().to_string(), "interval=100ms&pid=7");
+    wait_until("the description arrives", || watch.reports()[0].description.is_some());
+    let host = watch.stop().remove(0).description.expect("a description");
+    assert_eq!(host.settings["nofile"], "1048576");
+    assert_eq!(host.settings.get("nofile (not the broker's)"), None);
 }
 
 /// Passes lines between a client and `agent`, each way through a function.

@@ -38,7 +38,7 @@ fn this_machine(target: &RunTarget, watched: &[MonitorSpec]) -> HostDescription 
     };
     let asked = watched.iter().filter(is_mine).find_map(|spec| spec.data_dir.as_deref());
     let data: Option<&Path> = target.data_dir.as_deref().or(asked);
-    describe_host(&ProcRoot::default(), data, target.record.pid)
+    describe_host(&ProcRoot::default(), data, target.record.pid.as_slice())
 }
 
 #[cfg(test)]

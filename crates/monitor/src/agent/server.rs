@@ -283,7 +283,8 @@ fn stream_rows(
 ) -> io::Result<()> {
     let interval = Duration::from_millis(request.interval_ms.clamp(INTERVAL_MS_MIN, 3_600_000));
     if request.describe >= DESCRIPTION_VERSION {
-        let description = Box::new(describe_host(&shared.root, request.data_dir.as_deref(), None));
+        let (data, brokers) = (request.data_dir.as_deref(), sampler.selected());
+        let description = Box::new(describe_host(&shared.root, data, &brokers));
         lines.send(&FromAgent::Description { description })?;
     }
     let mut due_ns = now_ns();
