@@ -51,6 +51,9 @@ impl Percentile {
 pub(super) struct LatencyRun {
     /// What the responder did, such as `5 ms held`.
     pub(super) shown: String,
+    /// It did the same at all times. Then a verdict that the figures still moved is not about it.
+    #[serde(default)]
+    pub(super) is_uniform: bool,
     /// The verdict of the run.
     pub(super) verdict: String,
     pub(super) steal_percent: f64,
@@ -63,11 +66,14 @@ impl LatencyRun {
     pub(super) fn judge(&self) -> Judgement {
         let is_invalid =
             ["generator_bound", "disturbed", "network_bound"].contains(&self.verdict.as_str());
-        if is_invalid || self.is_left_out || self.steal_percent >= STEAL_PERCENT_MAX {
+        // Stalls may well be called a load that is not steady: their figures remain. A broker that
+        // is always the same cannot be; whatever made its figures move is not in its record.
+        let is_not_steady = self.verdict == "not_steady";
+        let is_disturbed = is_invalid || self.is_left_out || (is_not_steady && self.is_uniform);
+        if is_disturbed || self.steal_percent >= STEAL_PERCENT_MAX {
             return Judgement::Undecided;
         }
-        // Stalls may be reported as a load that is not steady: the figures remain.
-        let is_valid = ["ok", "not_steady"].contains(&self.verdict.as_str());
+        let is_valid = is_not_steady || self.verdict == "ok";
         let is_near =
             !self.percentiles.is_empty() && self.percentiles.iter().all(Percentile::is_near);
         if is_valid && is_near { Judgement::Right } else { Judgement::Wrong }
@@ -175,6 +181,7 @@ mod tests {
         let percentile = |name: &str| Percentile { name: name.into(), reported_us, recorded_us };
         LatencyRun {
             shown: "1 ms held".into(),
+            is_uniform: true,
             verdict: "ok".into(),
             steal_percent: 0.2,
             is_left_out: false,
@@ -205,6 +212,11 @@ mod tests {
         assert_eq!(verdict("generator_bound"), Undecided);
         assert_eq!(verdict("disturbed"), Undecided);
         let fine = LatencyRun { verdict: "qos_violation".into(), ..latency(1_000.0, 1_000.0) };
+        // A broker that is always the same cannot make a run unsteady, one that stops can.
+        assert_eq!(verdict("not_steady"), Undecided);
+        let stall = LatencyRun { is_uniform: false, ..latency(1_000.0, 1_000.0) };
+        let stall = LatencyRun { verdict: "not_steady".into(), ..stall };
+        assert_eq!(stall.judge(), Right);
         assert_eq!(fine.judge(), Wrong);
         assert_eq!(LatencyRun { steal_percent: 1.0, ..run.clone() }.judge(), Undecided);
         assert_eq!(LatencyRun { is_left_out: true, ..run }.judge(), Undecided);

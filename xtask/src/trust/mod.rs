@@ -235,6 +235,7 @@ mod tests {
     fn stall(reported_us: f64, verdict: &str) -> LatencyRun {
         LatencyRun {
             shown: "stall".into(),
+            is_uniform: false,
             verdict: verdict.into(),
             steal_percent: 0.0,
             is_left_out: false,

@@ -136,6 +136,7 @@ fn latency_runs(
         let record = process.finish()?;
         let run = LatencyRun {
             shown: load.shown.clone(),
+            is_uniform: load.responder.stall_ms.is_none(),
             verdict: ended.text("/verdict"),
             steal_percent,
             is_left_out: ended.text("/steps/0/disturbance/handling") == "left_out",

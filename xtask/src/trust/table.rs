@@ -209,6 +209,7 @@ mod tests {
     fn latency(shown: &str, verdict: &str, reported_us: f64) -> LatencyRun {
         LatencyRun {
             shown: shown.into(),
+            is_uniform: true,
             verdict: verdict.into(),
             steal_percent: 0.0,
             is_left_out: false,
