@@ -145,7 +145,7 @@ fn recommended(results: &Results) -> String {
         for broker in &results.brokers {
             let curve = Curve::of(results, &broker.key, test.series);
             let cell = match (curve.rows.is_empty(), test.series) {
-                (true, _) => "cannot".to_owned(),
+                (true, series) => results.absence(&broker.key, series).to_owned(),
                 // 75 % of a core of its own is more than the half that each has here.
                 (false, "bridge") => curve.most_carried(),
                 (false, _) => curve.recommended(),

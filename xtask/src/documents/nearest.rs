@@ -39,13 +39,19 @@ pub(super) fn table(results: &Results, series: &str, key: &str) -> String {
         let _ =
             writeln!(out, "{payload}| {} ({} cores) {}", GUIDE.name, GUIDE.cores, theirs(point));
         for broker in &results.brokers {
+            let curve = Curve::of(results, &broker.key, series);
             let row = match with_payload {
                 true => results.row(&broker.key, series, &format!("{}B", point.payload_bytes)),
-                false => nearest(&Curve::of(results, &broker.key, series)),
+                false => nearest(&curve),
+            };
+            let absent = match row {
+                None if curve.rows.is_empty() => results.absence(&broker.key, series),
+                None if with_payload => "not run",
+                _ => "nothing that counts",
             };
             let cells = row
                 .filter(|row| row.step.is_some())
-                .map_or_else(|| "| nothing that counts | – | – | – | – |".to_owned(), ours);
+                .map_or_else(|| format!("| {absent} | – | – | – | – |"), ours);
             let _ = writeln!(out, "{payload}| {} (1 core) {cells}", broker.name);
         }
     }

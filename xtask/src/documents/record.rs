@@ -251,6 +251,15 @@ impl Results {
         self.rows.iter().find(is)
     }
 
+    /// What tables say of a broker without any run of a series; the reasons are listed elsewhere.
+    pub(crate) fn absence(&self, broker: &str, series: &str) -> &'static str {
+        let is_own = |left: &LeftOut| left.broker == broker && left.series == series;
+        match (series, self.left_out.iter().any(is_own)) {
+            ("bridge", true) => "no suitable bridge",
+            _ => "not run",
+        }
+    }
+
     /// Why a broker has no run of a step.
     pub(crate) fn reason(&self, broker: &str, series: &str, label: &str) -> Option<&str> {
         let is = |left: &&LeftOut| {
