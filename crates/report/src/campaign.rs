@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::columns::{Cells, TextTable, cut};
 use super::elements::given_lines;
 use super::lang::Lang;
 use super::repeats;
@@ -13,8 +14,8 @@ use tacho_record::{
 use tacho_scenario::format;
 use tacho_scenario::steps::{is_rate, shown};
 
-/// Width of the column of labels.
-const LABEL_WIDTH: usize = 30;
+/// Width of the column of labels: with it, a line of figures has at most 100 letters.
+const LABEL_WIDTH: usize = 28;
 
 /// The summary of a campaign as plain text, every figure with its unit.
 pub fn campaign_text(record: &RunRecord) -> String {
@@ -52,30 +53,52 @@ pub fn campaign_text(record: &RunRecord) -> String {
 }
 
 fn head(out: &mut String, label: &str) {
+    let label = cut(label, LABEL_WIDTH);
     let _ = writeln!(
         out,
-        "  {label:<LABEL_WIDTH$}{:>9}{:>10}{:>10}{:>8}{:>9}{:>9}{:>7}  verdict",
-        "in/s", "out/s", "TPS", "CPU %", "mean", "p99", "loss %"
+        "  {label:<LABEL_WIDTH$} {:>7} {:>7} {:>7} {:>5} {:>7} {:>7} {:>5}  verdict",
+        "in/s", "out/s", "TPS", "CPU %", "mean", "p99", "loss%"
     );
+}
+
+/// A rate in seven letters.
+fn rate(per_s: f64) -> String {
+    match per_s {
+        per_s if per_s.is_finite() && per_s >= 999_999.5 => {
+            format!("{}M", format::three_digits(per_s / 1e6))
+        }
+        per_s => format::rate(per_s),
+    }
+}
+
+/// A percentage in five letters, without its sign.
+fn percent(value: f64) -> String {
+    match value {
+        value if value >= 999.95 => format!("{value:.0}"),
+        value => format!("{value:.1}"),
+    }
+}
+
+/// Rates and CPU, as all lines begin.
+fn rates(label: &str, [incoming, outgoing, tps]: [f64; 3], cpu: Option<f64>) -> String {
+    let label = cut(label, LABEL_WIDTH);
+    let cpu = cpu.map_or_else(|| "-".to_owned(), percent);
+    let [incoming, outgoing, tps] = [incoming, outgoing, tps].map(rate);
+    format!("  {label:<LABEL_WIDTH$} {incoming:>7} {outgoing:>7} {tps:>7} {cpu:>5}")
 }
 
 /// One step as a line of figures, as the tables have it.
 pub fn step_line(label: &str, step: &Step) -> String {
-    let cpu = step.cpu_percent.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.1}"));
     let latency = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), format::latency);
-    let label: String = match label.chars().count() > LABEL_WIDTH - 1 {
-        true => label.chars().take(LABEL_WIDTH - 2).chain(['~']).collect(),
-        false => label.to_owned(),
-    };
     let loss = match step.loss_percent() {
         0.0 => "0".to_owned(),
-        loss => format!("{loss:.2}"),
+        loss if loss < 9.995 => format!("{loss:.2}"),
+        loss => percent(loss),
     };
+    let rates =
+        rates(label, [step.achieved_in_per_s, step.achieved_out_per_s, step.tps], step.cpu_percent);
     format!(
-        "  {label:<LABEL_WIDTH$}{:>9}{:>10}{:>10}{cpu:>8}{:>9}{:>9}{loss:>7}  {}",
-        format::rate(step.achieved_in_per_s),
-        format::rate(step.achieved_out_per_s),
-        format::rate(step.tps),
+        "{rates} {:>7} {:>7} {loss:>5}  {}",
         latency(step.latency_us.mean),
         latency(step.latency_us.p99.map(|p99| p99 as f64)),
         step.verdict.name()
@@ -88,31 +111,23 @@ fn repeated(out: &mut String, record: &RunRecord) {
     if rows.is_empty() {
         return;
     }
-    let [figure, numbers @ ..] = repeats::heads(Lang::En);
-    let _ = write!(out, "\n{:<48}", figure.to_uppercase());
-    for head in numbers {
-        let _ = write!(out, "{head:>16}");
+    let [figure, numbers @ ..] = repeats::heads(Lang::En).map(str::to_owned);
+    let heads = [figure.to_uppercase()].into_iter().chain(numbers);
+    let mut table = TextTable::new(heads.collect(), vec![Cells::Figures; 4]);
+    for row in rows {
+        table.push(row.into());
     }
     let _ = writeln!(out);
-    for [figure, numbers @ ..] in rows {
-        let _ = write!(out, "  {figure:<46}");
-        for number in numbers {
-            let _ = write!(out, "{number:>16}");
-        }
-        let _ = writeln!(out);
-    }
+    table.write(out);
 }
 
 /// The part of one of several brokers.
 fn target_line(target: &StepTarget) -> String {
-    let cpu = target.cpu_percent.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.1}"));
     let name = if target.name.is_empty() { "the default broker" } else { &target.name };
-    let label = format!("  at {name}");
-    format!(
-        "  {label:<LABEL_WIDTH$}{:>9}{:>10}{:>10}{cpu:>8}",
-        format::rate(target.achieved_in_per_s),
-        format::rate(target.achieved_out_per_s),
-        format::rate(target.tps)
+    rates(
+        &format!("  at {name}"),
+        [target.achieved_in_per_s, target.achieved_out_per_s, target.tps],
+        target.cpu_percent,
     )
 }
 
@@ -130,9 +145,12 @@ fn series(out: &mut String, record: &RunRecord) {
             continue;
         }
         let _ = writeln!(out, "\n{}", series.label.to_uppercase());
-        head(out, column(record.kind, series.variable.as_deref().unwrap_or("")));
+        let variable = series.variable.as_deref().unwrap_or("");
+        head(out, column(record.kind, variable));
         for step in series.steps.iter().filter_map(|index| record.steps.get(*index)) {
-            let _ = writeln!(out, "{}", step_line(&step.label, step));
+            // The head of the column names the variable.
+            let value = step.label.strip_prefix(variable).and_then(|rest| rest.strip_prefix('='));
+            let _ = writeln!(out, "{}", step_line(value.unwrap_or(&step.label), step));
             for target in &step.targets {
                 let _ = writeln!(out, "{}", target_line(target));
             }
@@ -160,7 +178,8 @@ fn trials(out: &mut String, capacity: &Capacity, record: &RunRecord) {
                 let _ = writeln!(out, "{line}{outcome}");
             }
             None => {
-                let _ = writeln!(out, "  {label:<LABEL_WIDTH$}{outcome}, nothing was measured");
+                let label = cut(&label, LABEL_WIDTH);
+                let _ = writeln!(out, "  {label:<LABEL_WIDTH$} {outcome}, nothing was measured");
             }
         }
         for reason in trial.reasons.iter().take(1) {
@@ -248,4 +267,55 @@ pub fn recommendation_text(recommendation: &Recommendation, steps: &[Step]) -> S
         })
         .unwrap_or_default();
     format!("recommended workload of {series}, {objective} ({whose_cpu}): {result}{nearest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::LINE_WIDTH;
+    use super::*;
+    use tacho_record::{LatencyStats, Verdict};
+
+    #[test]
+    fn every_line_of_figures_fits_whatever_it_says() {
+        let name = "an_exceedingly_long_name_of_a_row_1.2k_1.2k_qos2_p32_50mps";
+        let mut widest = 0;
+        for rate in [0.0, 99.94, 999_999.0, 1_000_000.0, 123_456_789.0] {
+            for (us, cpu) in [(0, None), (999_400, Some(99.96)), (999_000_000, Some(12_799.9))] {
+                for verdict in [Verdict::Ok, Verdict::GeneratorBound, Verdict::ThresholdFailed] {
+                    let latency_us = LatencyStats {
+                        mean: Some(us as f64),
+                        p99: Some(us),
+                        ..LatencyStats::default()
+                    };
+                    let step = Step {
+                        achieved_in_per_s: rate,
+                        achieved_out_per_s: rate,
+                        tps: rate,
+                        cpu_percent: cpu,
+                        latency_us,
+                        expected: 1_000,
+                        lost: 1_000,
+                        verdict,
+                        ..Step::default()
+                    };
+                    let line = step_line(name, &step);
+                    assert!(line.chars().count() <= LINE_WIDTH, "{line}");
+                    assert!(line.starts_with("  an_exceedingly_long_name_of~ "), "{line}");
+                    assert!(line.ends_with(verdict.name()), "{line}");
+                    // No two figures touch.
+                    let figures = rates("x", [rate; 3], cpu);
+                    let count = figures.split_whitespace().count();
+                    assert_eq!(count, 5, "{figures}");
+                    widest = widest.max(line.chars().count());
+                }
+            }
+        }
+        assert_eq!(widest, LINE_WIDTH, "the labels have what is left");
+        let mut heads = String::new();
+        head(&mut heads, name);
+        assert!(heads.trim_end().chars().count() <= LINE_WIDTH, "{heads}");
+        // A name of the published report fits.
+        let line = step_line("1.2k_1.2k_qos2_p32_50mps", &Step::default());
+        assert!(line.contains("1.2k_1.2k_qos2_p32_50mps "), "{line}");
+    }
 }

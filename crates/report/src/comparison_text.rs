@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::columns::{Cells, TextTable, cut};
 use super::elements::{given_lines, given_texts};
 use super::lang::Lang;
 use super::markdown::text as safe;
@@ -9,6 +10,8 @@ use tacho_record::{Change, Comparison, FigureRow, Point, Repeat, Scale, Spread};
 
 /// Terminals and Markdown are in English.
 const LANG: Lang = Lang::En;
+/// Letters of the name of a side in tables.
+const SIDE_LETTERS_MAX: usize = 14;
 
 /// A change with sign and unit.
 pub(crate) fn change_shown(row: &FigureRow, change: &Change) -> String {
@@ -134,38 +137,54 @@ fn point_text(out: &mut String, comparison: &Comparison, point: &Point) {
         let _ = writeln!(out, "{}", point.label);
     }
     let sides = &comparison.sides;
-    let _ = write!(out, "{:<42}", "FIGURE (medians)");
-    for side in sides {
-        let name: String = side.name.chars().take(14).collect();
-        let _ = write!(out, "{name:>15}");
-    }
     let with_aa = !comparison.aa_repeats.is_empty();
-    if with_aa {
-        let _ = write!(out, "{:>15}", "A/A");
-    }
-    let _ = writeln!(out, "{:>12}  {:<22}{:>8}  verdict", "change", "95 % interval", "floor");
+    // With more than two sides, each has a line of its own below its figure's.
+    let is_each_below = sides.len() > 2;
+    let mut medians: Vec<String> = match sides.first() {
+        Some(first) if is_each_below => vec![cut(&first.name, SIDE_LETTERS_MAX), "other".into()],
+        _ => sides.iter().map(|side| cut(&side.name, SIDE_LETTERS_MAX)).collect(),
+    };
+    medians.extend(with_aa.then(|| "A/A".to_owned()));
+    let mut cells = vec![Cells::Figures; medians.len() + 1];
+    cells.extend([Cells::Words, Cells::Figures, Cells::Words]);
+    let mut heads = vec!["FIGURE (medians)".to_owned()];
+    heads.extend(medians);
+    heads.extend(["change", "95 % interval", "floor", "verdict"].map(str::to_owned));
+    let mut table = TextTable::new(heads, cells);
     for row in &point.figures {
-        for (index, change) in row.changes.iter().enumerate() {
-            // With more than two sides each has a line of its own below the first.
-            let label = match (index, sides.len()) {
-                (0, _) => format!("  {}", LANG.figure_of(row)),
-                _ => format!("    {}", change.side),
-            };
-            let _ = write!(out, "{label:<42}");
-            for spread in row.spreads(with_aa) {
-                let median = if index == 0 { median_shown(row, spread) } else { String::new() };
-                let _ = write!(out, "{median:>15}");
+        let figure = LANG.figure_of(row);
+        let all: Vec<String> =
+            row.spreads(with_aa).map(|spread| median_shown(row, spread)).collect();
+        if !is_each_below {
+            for change in &row.changes {
+                table.push(table_row(row, change, &figure, all.clone()));
             }
-            let _ = writeln!(
-                out,
-                "{:>12}  {:<22}{:>8}  {}",
-                change_shown(row, change),
-                interval_shown(row, change),
-                floor_shown(row, change),
-                change.verdict.words()
-            );
+            continue;
+        }
+        let mut line = vec![figure, all.first().cloned().unwrap_or_default(), String::new()];
+        line.extend(with_aa.then(|| all.last().cloned().unwrap_or_default()));
+        table.push(line);
+        for change in &row.changes {
+            let side = sides.iter().position(|side| side.name == change.side);
+            let median = side.and_then(|index| all.get(index)).cloned().unwrap_or_default();
+            let mut medians = vec![String::new(), median];
+            medians.extend(with_aa.then(String::new));
+            let name = format!("  {}", cut(&change.side, SIDE_LETTERS_MAX));
+            table.push(table_row(row, change, &name, medians));
         }
     }
+    table.write(out);
+}
+
+/// A name, medians, and how one side differs from the first.
+fn table_row(row: &FigureRow, change: &Change, name: &str, medians: Vec<String>) -> Vec<String> {
+    let told = [
+        change_shown(row, change),
+        interval_shown(row, change),
+        floor_shown(row, change),
+        change.verdict.words().to_owned(),
+    ];
+    [name.to_owned()].into_iter().chain(medians).chain(told).collect()
 }
 
 /// The comparison as Markdown, for a job's page.

@@ -11,6 +11,7 @@ mod capacity;
 pub mod chart;
 mod chart_data;
 mod charts;
+mod columns;
 mod comparison;
 mod comparison_junit;
 mod comparison_text;

@@ -255,3 +255,37 @@ fn the_files_are_written() {
         assert!(place.path().join(file).exists(), "{file}");
     }
 }
+
+/// The lines of its tables, as a terminal has them.
+fn table_lines(sides: &[Side]) -> Vec<String> {
+    let about = About { name: "x".to_owned(), seed: 1, ..About::default() };
+    let text = crate::comparison_text(&compare(sides, &about, &[]).expect("comparable"));
+    let lines = text.lines().skip_while(|line| !line.starts_with("FIGURE"));
+    lines.take_while(|line| !line.starts_with("floor:")).map(str::to_owned).collect()
+}
+
+#[test]
+fn tables_for_terminals_have_lines_of_100_letters() {
+    let two = sides(RunKind::Run);
+    let mut four = sides(RunKind::Run);
+    for name in ["a_broker_with_a_very_long_name", "another"] {
+        let mut side = sides(RunKind::Run).remove(1);
+        side.name = name.to_owned();
+        four.push(side);
+    }
+    for (count, sides) in [two, four].into_iter().enumerate() {
+        let lines = table_lines(&sides);
+        assert!(lines.len() > 5, "{lines:#?}");
+        for line in &lines {
+            assert!(line.chars().count() <= 100, "{count}: {line}");
+        }
+        let told = lines.join(" ");
+        let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        for figure in ["messages in + out", "99.9th", "memory of the"] {
+            assert!(words.contains(figure), "{figure}: {lines:#?}");
+        }
+    }
+    // Each of several sides has a line with its own median.
+    let lines = table_lines(&sides(RunKind::Run));
+    assert!(lines[0].contains("old") && lines[0].contains("new"), "{}", lines[0]);
+}
