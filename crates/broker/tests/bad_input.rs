@@ -1,35 +1,15 @@
 //! What bad clients do, and that neither the broker's memory nor the other clients notice.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use tacho_codec::{Ack, Connect, Packet, PacketId, Publish, QoS, ReasonCode, Version};
-use tacho_testkit::memory::resident_bytes;
+use tacho_testkit::memory::{alone, assert_grew_less_than, resident_bytes};
 use tacho_testkit::{Client, PATIENCE, TestBroker, VERSIONS, connect, will};
 
 const MIB: u64 = 1024 * 1024;
-
-/// The tests measure this process, so they run one after the other.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[track_caller]
-fn assert_grew_less_than(before_bytes: u64, limit_bytes: u64) {
-    let grown = resident_bytes().saturating_sub(before_bytes);
-    assert!(grown < limit_bytes, "memory grew by {} MiB", grown / MIB);
-}
-
-/// Sends what the broker may refuse to read to its end.
-fn send_carelessly(client: &mut Client, bytes: &[u8]) {
-    client.stream.set_write_timeout(Some(PATIENCE)).unwrap();
-    let _ = client.stream.write_all(bytes);
-}
 
 /// Packets with something of everything, for a connection of 5.0.
 const SAMPLES: [&str; 9] = [
@@ -67,7 +47,7 @@ fn packets_cut_anywhere_are_refused_or_waited_for() {
                 } else {
                     broker.connected("bad", Version::V5)
                 };
-                send_carelessly(&mut bad, &bytes);
+                bad.send_carelessly(&bytes);
                 bad.stream.shutdown(std::net::Shutdown::Write).unwrap();
                 // Whatever it answers, the end comes, and a goodbye names a reason.
                 while let Some(frame) = bad.frame() {
@@ -104,7 +84,7 @@ fn random_bytes_end_only_their_own_connection() {
             }
             broker.connected("bad", version)
         };
-        send_carelessly(&mut bad, &bytes);
+        bad.send_carelessly(&bytes);
         bad.stream.shutdown(std::net::Shutdown::Write).unwrap();
         while let Some(frame) = bad.frame() {
             assert!(version == Version::V5 || frame[0] != 0xe0, "3.x has no DISCONNECT from us");
@@ -292,7 +272,7 @@ fn clients_that_never_read_their_answers_are_bounded() {
         let mut bad = deaf(&broker);
         let before = broker.counter("protocol_errors_total");
         tacho_testkit::wait_until("the broker ends it", || {
-            send_carelessly(&mut bad, &packets);
+            bad.send_carelessly(&packets);
             broker.counter("protocol_errors_total") > before
         });
         // If it begins to read in time it learns why.
@@ -317,24 +297,24 @@ fn misbehave(broker: &TestBroker, i: usize, rng: &mut Rng) -> Client {
         let will = Some(will("last/words", b"gone"));
         let connect = Connect { will, ..connect(&name, version) };
         Packet::Connect(connect).encode(version, &mut bytes).unwrap();
-        send_carelessly(client, &bytes);
+        client.send_carelessly(&bytes);
     };
     match i % 10 {
         0 => {}
-        1 => send_carelessly(&mut client, &[0x10, 0x7f, 0, 4, b'M']),
+        1 => client.send_carelessly(&[0x10, 0x7f, 0, 4, b'M']),
         2 => {
             let noise: Vec<u8> = (0..4096).map(|_| rng.u8(..)).collect();
-            send_carelessly(&mut client, &noise);
+            client.send_carelessly(&noise);
         }
-        3 => send_carelessly(&mut client, &[0x10, 0xff, 0xff, 0xff, 0x7f]),
+        3 => client.send_carelessly(&[0x10, 0xff, 0xff, 0xff, 0x7f]),
         4 => {
             hello(&mut client);
             let noise: Vec<u8> = (0..4096).map(|_| rng.u8(..)).collect();
-            send_carelessly(&mut client, &noise);
+            client.send_carelessly(&noise);
         }
         5 => {
             hello(&mut client);
-            send_carelessly(&mut client, &[0x32, 0xff, 0xff, 0xff, 0x7f]);
+            client.send_carelessly(&[0x32, 0xff, 0xff, 0xff, 0x7f]);
         }
         6 => {
             hello(&mut client);
@@ -343,7 +323,7 @@ fn misbehave(broker: &TestBroker, i: usize, rng: &mut Rng) -> Client {
         7 => {
             // A packet that never ends, and then the connection does.
             hello(&mut client);
-            send_carelessly(&mut client, &[0x30, 0x80, 0x40, 0, 1, b't']);
+            client.send_carelessly(&[0x30, 0x80, 0x40, 0, 1, b't']);
             let _ = client.stream.shutdown(std::net::Shutdown::Both);
         }
         kind => {
@@ -352,7 +332,7 @@ fn misbehave(broker: &TestBroker, i: usize, rng: &mut Rng) -> Client {
             let mut subscribe = Vec::new();
             let packet = subscribe_packet("noise", qos);
             packet.encode(version, &mut subscribe).unwrap();
-            send_carelessly(&mut client, &subscribe);
+            client.send_carelessly(&subscribe);
         }
     }
     client
@@ -461,7 +441,7 @@ fn a_flood_of_connections_above_the_limit_is_refused_and_the_others_go_on() {
             let mut bytes = Vec::new();
             let packet = Packet::Connect(connect(&name, Version::V5));
             packet.encode(Version::V5, &mut bytes).unwrap();
-            send_carelessly(client, &bytes);
+            client.send_carelessly(&bytes);
         }
         let mut told = 0;
         for client in &mut outside {

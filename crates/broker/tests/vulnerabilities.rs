@@ -3,30 +3,16 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tacho_codec::{Packet, PacketId, Publish, QoS, Version};
-use tacho_testkit::memory::resident_bytes;
+use tacho_testkit::memory::{alone, assert_grew_less_than, resident_bytes};
 use tacho_testkit::{Client, PATIENCE, TestBroker, packet};
 
 const MIB: u64 = 1024 * 1024;
 
-/// The tests measure this process, so they run one after the other.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[track_caller]
-fn assert_grew_less_than(before_bytes: u64, limit_bytes: u64) {
-    let grown = resident_bytes().saturating_sub(before_bytes);
-    assert!(grown < limit_bytes, "memory grew by {} MiB", grown / MIB);
-}
-
-/// Sends what the broker may refuse to read to its end.
-fn send_carelessly(client: &mut Client, bytes: &[u8]) {
-    client.stream.set_write_timeout(Some(PATIENCE)).unwrap();
-    let _ = client.stream.write_all(bytes);
+/// Sends the last bytes of a connection, which the broker may refuse to read to their end.
+fn send_last(client: &mut Client, bytes: &[u8]) {
+    client.send_carelessly(bytes);
     let _ = client.stream.shutdown(Shutdown::Write);
 }
 
@@ -75,7 +61,7 @@ fn wills_with_wrong_properties_leave_nothing_behind() {
         let properties = ["23 0001", "1f <why>", "01 02", "18 00000001 18 00000002"][round % 4];
         let mut bad = broker.client(Version::V5);
         let connect = format!("10 | <MQTT> 05 2e 003c [] <c> [{properties}] <w> <{will}>");
-        send_carelessly(&mut bad, &packet(&connect));
+        send_last(&mut bad, &packet(&connect));
         let answer = last_frame(&mut bad).expect("a CONNACK");
         assert!(answer[0] == 0x20 && answer[3] >= 0x80, "{answer:02x?}");
     }
@@ -117,7 +103,7 @@ fn integers_of_five_bytes_in_connect_are_refused() {
         "10 | <MQTT> 05 06 003c [] <c> ffffff7f <w> <gone>",
     ] {
         let mut bad = broker.client(Version::V5);
-        send_carelessly(&mut bad, &packet(connect));
+        send_last(&mut bad, &packet(connect));
         let answer = last_frame(&mut bad).expect("a CONNACK");
         assert_eq!((answer[0], answer[3]), (0x20, 0x81), "{connect}");
     }

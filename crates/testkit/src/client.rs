@@ -92,6 +92,12 @@ impl Client {
         self.stream.write_all(bytes).unwrap();
     }
 
+    /// Sends what the broker may refuse to read to its end.
+    pub fn send_carelessly(&mut self, bytes: &[u8]) {
+        self.stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        let _ = self.stream.write_all(bytes);
+    }
+
     /// Sends a packet written in the notation of the codec's tests.
     pub fn send_notation(&mut self, packet: &str) {
         self.send_raw(&notation::bytes(packet));
