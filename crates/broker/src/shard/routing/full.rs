@@ -9,16 +9,15 @@ use std::collections::VecDeque;
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 use tacho_codec::QoS;
-use tacho_topic::{Filter, RouteChange, RouteMark, TopicFilter};
+use tacho_topic::{RouteChange, RouteMark, TopicFilter};
 
+use super::marks::FilterMarks;
 use crate::keys::SessionSlot;
 
 /// The sessions of this shard that are full or were full a moment ago.
 pub(super) struct FullSessions {
-    shard: usize,
     sessions: HashMap<SessionSlot, FullSession, RandomState>,
-    /// Marked subscriptions by filter.
-    marked: HashMap<TopicFilter, u32, RandomState>,
+    marks: FilterMarks,
     /// Sessions with filters that are to be marked or unmarked.
     unfinished: VecDeque<SessionSlot>,
 }
@@ -36,9 +35,8 @@ struct FullSession {
 impl FullSessions {
     pub(super) fn new(shard: usize) -> Self {
         Self {
-            shard,
             sessions: HashMap::default(),
-            marked: HashMap::default(),
+            marks: FilterMarks::new(RouteMark::Full, shard),
             unfinished: VecDeque::new(),
         }
     }
@@ -83,21 +81,11 @@ impl FullSessions {
             return;
         }
         if qos == QoS::AtMostOnce {
-            return self.unsubscribed(slot, filter, changes);
+            return self.unmark(slot, filter, changes);
         }
         if self.contains(slot) {
             self.mark(slot, filter, changes);
         }
-    }
-
-    /// A session has no subscription to `filter` any more.
-    pub(super) fn unsubscribed(
-        &mut self,
-        slot: SessionSlot,
-        filter: &TopicFilter,
-        changes: &mut Vec<RouteChange>,
-    ) {
-        self.unmark(slot, filter, changes);
     }
 
     /// Whether there are filters to be marked or unmarked.
@@ -146,31 +134,17 @@ impl FullSessions {
     fn mark(&mut self, slot: SessionSlot, filter: &TopicFilter, changes: &mut Vec<RouteChange>) {
         let Some(session) = self.sessions.get_mut(&slot) else { return };
         if session.marked.insert(filter.clone()) {
-            let count = self.marked.entry(filter.clone()).or_default();
-            *count += 1;
-            if *count == 1 {
-                changes.push(full_mark(filter, self.shard, true));
-            }
+            self.marks.add(filter, changes);
         }
     }
 
-    fn unmark(&mut self, slot: SessionSlot, filter: &TopicFilter, changes: &mut Vec<RouteChange>) {
+    /// Nothing marks a filter for this session any more: it has no subscription to it, or has room.
+    pub(super) fn unmark(&mut self, slot: SessionSlot, filter: &TopicFilter, changes: &mut Vec<RouteChange>) {
         let Some(session) = self.sessions.get_mut(&slot) else { return };
-        if session.marked.remove(filter)
-            && let Some(count) = self.marked.get_mut(filter)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.marked.remove(filter);
-                changes.push(full_mark(filter, self.shard, false));
-            }
+        if session.marked.remove(filter) {
+            self.marks.remove(filter, changes);
         }
     }
-}
-
-fn full_mark(filter: &TopicFilter, shard: usize, is_set: bool) -> RouteChange {
-    let (filter, mark) = (Filter::Plain(filter.clone()), RouteMark::Full);
-    RouteChange::Mark { filter, shard, mark, is_set }
 }
 
 #[cfg(test)]
@@ -215,7 +189,7 @@ mod tests {
         full.has_room(b);
         assert_eq!(full.advance(100, |_, _| true, &mut changes), [b]);
         assert_eq!(taken(&mut changes), ["-x"]);
-        assert!(full.sessions.is_empty() && full.marked.is_empty() && full.unfinished.is_empty());
+        assert!(full.sessions.is_empty() && full.marks.len() == 0 && full.unfinished.is_empty());
     }
 
     #[test]
@@ -228,13 +202,13 @@ mod tests {
         full.subscribed(b, (&filter("y"), QOS1), &mut changes);
         full.subscribed(a, (&filter("z"), QOS1), &mut changes);
         assert_eq!(taken(&mut changes), ["+z"]);
-        full.unsubscribed(a, &filter("y"), &mut changes);
+        full.unmark(a, &filter("y"), &mut changes);
         full.advance(100, |_, pending| *pending != filter("y"), &mut changes);
         assert_eq!(taken(&mut changes), ["+x"], "y is gone before it was marked");
         full.subscribed(a, (&filter("x"), QoS::AtMostOnce), &mut changes);
-        full.unsubscribed(a, &filter("z"), &mut changes);
+        full.unmark(a, &filter("z"), &mut changes);
         assert_eq!(taken(&mut changes), ["-x", "-z"]);
-        assert!(full.marked.is_empty());
+        assert!(full.marks.len() == 0);
     }
 
     #[test]
@@ -249,6 +223,6 @@ mod tests {
         assert!(!full.filled(a, vec![filter("x"), filter("y")]));
         assert!(full.advance(100, |_, _| true, &mut changes).is_empty());
         assert_eq!(changes.len(), 1, "one was still marked");
-        assert_eq!(full.marked.len(), 2);
+        assert_eq!(full.marks.len(), 2);
     }
 }

@@ -145,7 +145,7 @@ impl Routing {
         if is_durable {
             self.durable.changed(filter, (former.map(|options| options.qos), None), changes);
         }
-        self.full.unsubscribed(slot, filter, changes);
+        self.full.unmark(slot, filter, changes);
         if former.is_some() && !self.index.contains_filter(filter) {
             let filter = Filter::Plain(filter.clone());
             changes.push(RouteChange::Remove { filter, shard: self.shard });
@@ -165,7 +165,9 @@ impl Routing {
         subscribed: &SubscribedFilters,
     ) -> bool {
         let assured = subscribed.iter().filter_map(|filter| match filter {
-            Filter::Plain(filter) => self.subscribes_assured(slot, filter).then(|| filter.clone()),
+            Filter::Plain(filter) => {
+                subscribes_assured(&self.index, slot, filter).then(|| filter.clone())
+            }
             Filter::Shared(_) => None,
         });
         let filters = assured.collect();
@@ -192,14 +194,8 @@ impl Routing {
     /// Returns the number of sessions that have room and no marks left.
     pub(super) fn mark_full(&mut self, budget: usize, changes: &mut Vec<RouteChange>) -> usize {
         let index = &self.index;
-        let is_subscribed = |slot: SessionSlot, filter: &TopicFilter| {
-            index.get(filter, slot).is_some_and(|options| options.qos != QoS::AtMostOnce)
-        };
+        let is_subscribed = |slot, filter: &_| subscribes_assured(index, slot, filter);
         self.full.advance(budget, is_subscribed, changes).len()
-    }
-
-    fn subscribes_assured(&self, slot: SessionSlot, filter: &TopicFilter) -> bool {
-        self.options(filter, slot).is_some_and(|options| options.qos != QoS::AtMostOnce)
     }
 
     /// Messages to this topic had to wait in another shard that has no memory left.
@@ -216,4 +212,13 @@ impl Routing {
     pub(super) fn evictions(&self) -> u64 {
         self.cache.evictions
     }
+}
+
+/// Whether a session has a subscription with QoS 1 or 2.
+fn subscribes_assured(
+    index: &SubscriptionIndex<SessionSlot, SubscriptionOptions>,
+    slot: SessionSlot,
+    filter: &TopicFilter,
+) -> bool {
+    index.get(filter, slot).is_some_and(|options| options.qos != QoS::AtMostOnce)
 }
