@@ -5,6 +5,8 @@
 //! it takes a message in whether a receiver is full, as late as the mark takes to get there: what
 //! was routed before is queued.
 
+use std::collections::VecDeque;
+
 use tacho_codec::ReasonCode;
 use tacho_session::server::End;
 
@@ -29,7 +31,7 @@ const LOOKED_AT_MAX: usize = 256;
 
 /// Sessions that end because their queue is full.
 #[derive(Debug, Default)]
-pub(super) struct EndingSessions(Vec<SessionRef>);
+pub(super) struct EndingSessions(VecDeque<SessionRef>);
 
 /// The look for expired messages in full queues.
 #[derive(Debug, Default)]
@@ -165,12 +167,10 @@ impl Shard {
     /// so.
     #[cold]
     pub(in crate::shard) fn end_if_so_configured(&mut self, slot: SessionSlot) {
-        let session = self.sessions.reference(self.id, slot);
-        let ending = &mut self.admission.ending.0;
-        if self.sessions[slot].queue_policy() == QueuePolicy::EndSession
-            && !ending.contains(&session)
-        {
-            ending.push(session);
+        let session = &mut self.sessions[slot];
+        if session.queue_policy() == QueuePolicy::EndSession && session.pressure.ends() {
+            let session = self.sessions.reference(self.id, slot);
+            self.admission.ending.0.push_back(session);
         }
     }
 

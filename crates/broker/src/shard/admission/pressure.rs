@@ -16,6 +16,8 @@ struct Pressure {
     drops: ToldDrops,
     /// When the log last named the session as full.
     full_told_ns: Option<u64>,
+    /// The session is about to end because its queue is full.
+    ends: bool,
     /// Bytes of its unread input that were looked at ahead of their turn.
     read_ahead_len: u32,
     /// Since when its output is above its limit.
@@ -74,6 +76,11 @@ impl ClientPressure {
             *told_ns = Some(now_ns);
         }
         may
+    }
+
+    /// The session is to end because its queue is full. False if that was known.
+    pub(super) fn ends(&mut self) -> bool {
+        !std::mem::replace(&mut self.get_or_make().ends, true)
     }
 
     /// What the log has said of messages that the client missed.
