@@ -22,7 +22,7 @@ keep_alive_s = 300
 inflight = 100
 buffer_bytes_max = 1073741824
 buffer_ttl_s = 45
-retry_longest_s = 15
+ack_timeout_s = 15
 health_check_s = 15
 ";
 

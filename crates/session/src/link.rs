@@ -13,6 +13,8 @@ pub struct LinkSettings {
     /// Between two PINGREQs, regardless of other packets, and the time within which any packet must
     /// arrive after a PINGREQ; 0 is off. The keep-alive applies if it is shorter.
     pub health_check_ns: u64,
+    /// How long the peer may leave a message unanswered although it answers PINGREQ; 0 is off.
+    pub ack_timeout_ns: u64,
 }
 
 /// The action that the owner has to take.
@@ -26,13 +28,15 @@ pub enum LinkEvent {
     Ping,
     /// Nothing arrived since PINGREQ was sent: close the connection. The next attempt is scheduled.
     Silent,
+    /// Find out for how long the oldest message is unanswered, and call [`Link::unanswered`].
+    LookAtAnswers,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting { until_ns: u64 },
     Opening { until_ns: u64 },
-    Up { next_ping_ns: u64, interval_ns: u64, is_asked: bool },
+    Up { next_ping_ns: u64, interval_ns: u64, is_asked: bool, next_look_ns: u64 },
     Closed,
 }
 
@@ -61,6 +65,9 @@ impl Link {
     pub const fn next_timeout(&self) -> Option<u64> {
         let at_ns = match self.phase {
             Phase::Waiting { until_ns } | Phase::Opening { until_ns } => until_ns,
+            Phase::Up { next_ping_ns, next_look_ns, .. } if next_look_ns < next_ping_ns => {
+                next_look_ns
+            }
             Phase::Up { next_ping_ns, .. } => next_ping_ns,
             Phase::Closed => u64::MAX,
         };
@@ -82,11 +89,15 @@ impl Link {
                 self.lost(now_ns);
                 LinkEvent::GiveUp
             }
+            Phase::Up { next_look_ns, .. } if *next_look_ns <= now_ns => {
+                *next_look_ns = later(now_ns, self.settings.ack_timeout_ns);
+                LinkEvent::LookAtAnswers
+            }
             Phase::Up { is_asked: true, .. } if !self.is_heard => {
                 self.lost(now_ns);
                 LinkEvent::Silent
             }
-            Phase::Up { next_ping_ns, interval_ns, is_asked } => {
+            Phase::Up { next_ping_ns, interval_ns, is_asked, .. } => {
                 *is_asked = true;
                 *next_ping_ns = now_ns.saturating_add(*interval_ns);
                 self.is_heard = false;
@@ -106,13 +117,28 @@ impl Link {
         self.failures = 0;
         self.is_heard = true;
         let next_ping_ns = later(now_ns, interval_ns);
-        self.phase = Phase::Up { next_ping_ns, interval_ns, is_asked: false };
+        let next_look_ns = later(now_ns, self.settings.ack_timeout_ns);
+        self.phase = Phase::Up { next_ping_ns, interval_ns, is_asked: false, next_look_ns };
     }
 
     /// A packet arrived.
     #[inline]
     pub const fn heard(&mut self) {
         self.is_heard = true;
+    }
+
+    /// The oldest message has been unanswered for `for_ns`; 0 if all are answered. True if that is
+    /// too long: close the connection. The next attempt is scheduled.
+    pub fn unanswered(&mut self, now_ns: u64, for_ns: u64) -> bool {
+        let timeout_ns = self.settings.ack_timeout_ns;
+        let Phase::Up { next_look_ns, .. } = &mut self.phase else { return false };
+        if timeout_ns == 0 || for_ns < timeout_ns {
+            // Nothing that is sent later can be late before.
+            *next_look_ns = later(now_ns, timeout_ns.saturating_sub(for_ns));
+            return false;
+        }
+        self.lost(now_ns);
+        true
     }
 
     /// The connection or the attempt is over. Schedules the next attempt.
@@ -165,6 +191,7 @@ mod tests {
         retry_longest_ns: 15 * S,
         connect_timeout_ns: 5 * S,
         health_check_ns: 10 * S,
+        ack_timeout_ns: 0,
     };
 
     fn due(link: &mut Link) -> (u64, Option<LinkEvent>) {
@@ -221,6 +248,26 @@ mod tests {
         assert_eq!(due(&mut link), (62 * S, Some(LinkEvent::Silent)));
         assert!(!matches!(link.phase, Phase::Up { .. }));
         assert_eq!(due(&mut link).1, Some(LinkEvent::Dial));
+    }
+
+    #[test]
+    fn a_peer_that_answers_pings_and_no_messages_is_disconnected() {
+        let settings =
+            LinkSettings { health_check_ns: 0, ack_timeout_ns: 15 * S, ..SETTINGS };
+        let mut link = Link::new(settings, S, 1);
+        due(&mut link);
+        link.accepted(2 * S, 0);
+        // All are answered, then one was sent 4 s ago, and that one is answered in time.
+        assert_eq!(due(&mut link), (17 * S, Some(LinkEvent::LookAtAnswers)));
+        assert!(!link.unanswered(17 * S, 0));
+        assert_eq!(due(&mut link), (32 * S, Some(LinkEvent::LookAtAnswers)));
+        assert!(!link.unanswered(32 * S, 4 * S));
+        assert_eq!(due(&mut link), (43 * S, Some(LinkEvent::LookAtAnswers)));
+        assert!(!link.unanswered(43 * S, 15 * S - 1));
+        assert_eq!(due(&mut link), (43 * S + 1, Some(LinkEvent::LookAtAnswers)));
+        assert!(link.unanswered(43 * S + 1, 15 * S));
+        assert_eq!(due(&mut link).1, Some(LinkEvent::Dial));
+        assert!(!link.unanswered(90 * S, 80 * S), "that was on the connection before");
     }
 
     #[test]

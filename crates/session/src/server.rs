@@ -431,6 +431,13 @@ impl<M: Payload> Session<M> {
         self.outgoing.inflight_len()
     }
 
+    /// For how long the peer has not answered the oldest PUBLISH of QoS 1 or 2 or PUBREL sent on
+    /// this connection; `None` if it has answered all. Looks at the whole window.
+    #[must_use]
+    pub fn unanswered_ns(&self, now_ns: u64) -> Option<u64> {
+        self.outgoing.unanswered_ns(now_ns)
+    }
+
     /// The number of further messages of QoS 1 and 2 that fit into the window.
     #[must_use]
     pub fn window_left(&self) -> usize {

@@ -272,6 +272,7 @@ impl Bridge {
             retry_longest_ns: ns(self.config.retry_longest_s),
             connect_timeout_ns: ns(self.config.connect_timeout_s),
             health_check_ns: ns(self.config.health_check_s),
+            ack_timeout_ns: ns(self.config.ack_timeout_s),
         }
     }
 

@@ -36,6 +36,8 @@ impl State {
 pub struct Figures {
     /// Connections made after one was lost.
     pub reconnects: u64,
+    /// Connections given up because a message was not acknowledged in time.
+    pub ack_timeouts: u64,
     /// PUBLISH packets sent, retransmissions included.
     pub sent: u64,
     /// PUBLISH packets received, retransmissions included.
@@ -73,6 +75,7 @@ impl Figures {
 
     fn add(&mut self, other: &Self) {
         self.reconnects += other.reconnects;
+        self.ack_timeouts += other.ack_timeouts;
         self.sent += other.sent;
         self.received += other.received;
         self.acknowledged += other.acknowledged;
@@ -150,6 +153,7 @@ pub struct LinkStats {
     /// Whether the remote broker has granted the subscriptions since the start.
     has_subscribed: AtomicBool,
     pub(crate) reconnects: Counter,
+    pub(crate) ack_timeouts: Counter,
     pub(crate) sent: Counter,
     pub(crate) received: Counter,
     pub(crate) acknowledged: Counter,
@@ -174,6 +178,7 @@ impl LinkStats {
         };
         let figures = Figures {
             reconnects: self.reconnects.value(),
+            ack_timeouts: self.ack_timeouts.value(),
             sent: self.sent.value(),
             received: self.received.value(),
             acknowledged: self.acknowledged.value(),

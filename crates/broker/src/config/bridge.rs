@@ -58,6 +58,9 @@ pub struct BridgeConfig {
     /// Seconds without a packet from the remote broker until PINGREQ is sent, and from then until
     /// the connection is given up; 0: keep alive only.
     pub health_check_s: u32,
+    /// Seconds that the remote broker may leave a message unacknowledged, although it answers
+    /// PINGREQ, until the connection is given up; 0: no limit.
+    pub ack_timeout_s: u32,
     /// 3.1.1: sets the bridge bit, so that the remote broker does not send back what it gets from
     /// here. A link that is refused for it connects without it.
     pub bridge_flag: bool,

@@ -26,8 +26,13 @@ const fn gauge(name: &'static str, help: &'static str, pick: Pick) -> Metric {
     Metric { name, help, kind: Kind::Gauge, pick }
 }
 
-const METRICS: [Metric; 7] = [
+const METRICS: [Metric; 8] = [
     counter("reconnects", "Connections made after one was lost.", |f| f.reconnects),
+    counter(
+        "ack_timeouts",
+        "Connections given up because a message was not acknowledged in time.",
+        |f| f.ack_timeouts,
+    ),
     counter("sent", "PUBLISH packets sent, retransmissions included.", |f| f.sent),
     counter("received", "PUBLISH packets received, retransmissions included.", |f| f.received),
     counter("acknowledged", "QoS 1 and 2 messages that the remote broker has acknowledged.", |f| {
@@ -221,6 +226,7 @@ mod tests {
         // All counters of a bridge are exported.
         let all = Figures {
             reconnects: 1,
+            ack_timeouts: 1,
             sent: 1,
             received: 1,
             acknowledged: 1,
@@ -234,7 +240,7 @@ mod tests {
             inflight: 1,
         };
         let map = serde_json::to_value(FlatFigures(all)).unwrap();
-        assert_eq!(map.as_object().unwrap().len(), 12);
+        assert_eq!(map.as_object().unwrap().len(), 13);
         assert!(map.as_object().unwrap().values().all(|value| *value == 1));
     }
 }

@@ -102,6 +102,14 @@ impl Link {
         self.0.frame()
     }
 
+    /// Answers each PINGREQ and nothing else, until the bridge closes the connection.
+    pub(crate) fn answer_pings_only(&mut self) {
+        while let Some(frame) = self.frame() {
+            assert_eq!(frame, [0xc0, 0x00], "PINGREQ");
+            self.0.send_carelessly(&[0xd0, 0x00]);
+        }
+    }
+
     pub(crate) fn expect_nothing(&mut self) {
         self.0.expect_nothing();
     }

@@ -352,6 +352,33 @@ fn another_broker_that_says_nothing_any_more_is_given_up() {
 }
 
 #[test]
+fn another_broker_that_answers_and_acknowledges_nothing_is_left_and_gets_it_again() {
+    let other = Other::new();
+    let keys = format!("ack_timeout_s = 3\nhealth_check_s = 1\n{OUT}");
+    let here = TestBroker::configured(&bridge(other.address, &keys));
+    let mut link = other.accepted(false);
+    wait_up(&here);
+    let mut publisher = here.connected("p", Version::V5);
+    publisher.publish("out/a", b"1", QoS::AtLeastOnce, false);
+    publisher.publish("out/a", b"2", QoS::ExactlyOnce, false);
+    let sent = [link.publish(), link.publish()];
+    link.pubrec(sent[1].packet_id, ReasonCode::SUCCESS);
+    assert_eq!(Some(link.pubrel()), sent[1].packet_id);
+    link.answer_pings_only();
+    wait_cut(&here);
+    let problem = status(&here).links[0].problem.clone().unwrap_or_default();
+    assert!(problem.contains("ack_timeout_s"), "{problem}");
+    let mut link = other.accepted(true);
+    let again = link.publish();
+    assert!(again.dup && again.packet_id == sent[0].packet_id && again.payload == "1");
+    assert_eq!(Some(link.pubrel()), sent[1].packet_id);
+    link.puback(again.packet_id, ReasonCode::SUCCESS);
+    link.pubcomp(sent[1].packet_id.unwrap());
+    wait_empty(&here);
+    assert_eq!(status(&here).figures.ack_timeouts, 1);
+}
+
+#[test]
 fn another_brokers_name_is_looked_up() {
     let there = TestBroker::start(1);
     let port = there.address.port();

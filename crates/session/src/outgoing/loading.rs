@@ -3,7 +3,7 @@
 use tacho_codec::{PacketId, QoS, ReasonCode};
 
 use super::Outgoing;
-use super::slot::{Progress, Slot, Stage};
+use super::slot::{Slot, Stage};
 use crate::queue::Queued;
 use crate::{BatchSeq, Delivery, Payload, Persist, Record, Transmit};
 
@@ -71,13 +71,17 @@ impl<M: Payload> Outgoing<M> {
 
     /// PUBREL of an exchange behind a PUBLISH that is not loaded: PUBRELs wait only for each other.
     #[cold]
-    pub(super) fn poll_release_behind(&mut self, committed: BatchSeq) -> Option<Transmit<M>> {
+    pub(super) fn poll_release_behind(
+        &mut self,
+        now_ns: u64,
+        committed: BatchSeq,
+    ) -> Option<Transmit<M>> {
         let mut unsent = self.window.unsent_mut();
         let (packet_id, slot) = unsent.find(|(_, slot)| slot.stage == Stage::Released)?;
         if slot.batch > committed {
             return None;
         }
-        slot.progress = Progress::Resumed;
+        slot.mark_resumed(now_ns);
         Some(Transmit::PubRel { packet_id, reason: ReasonCode::SUCCESS })
     }
 

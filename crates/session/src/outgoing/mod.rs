@@ -14,7 +14,7 @@ use tacho_codec::{PacketId, QoS, ReasonCode};
 
 use crate::queue::{Overflow, Queue, QueueLevel, Queued};
 use crate::{BatchSeq, Counters, Delivery, DropReason, Offer, Payload, Persist, Record, Transmit};
-use slot::{Progress, Slot, Stage};
+use slot::{SentAt, Slot, Stage};
 use window::Window;
 
 /// The limits of the outgoing half.
@@ -175,6 +175,12 @@ impl<M: Payload> Outgoing<M> {
         self.width
     }
 
+    /// For how long the peer has not answered the oldest packet sent on this connection; `None` if
+    /// it has answered all.
+    pub(crate) fn unanswered_ns(&self, now_ns: u64) -> Option<u64> {
+        self.window.slots().filter_map(|slot| slot.unanswered_ns(now_ns)).max()
+    }
+
     /// Whether a message of QoS 1 or 2 would enter the window at once.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
@@ -195,7 +201,7 @@ impl<M: Payload> Outgoing<M> {
             return self.offer_qos0(now_ns, delivery, persist);
         }
         if self.is_open() && self.window.make_room(self.width) {
-            return self.admit_and_send(delivery, persist);
+            return self.admit_and_send(now_ns, delivery, persist);
         }
         self.enqueue(now_ns, delivery, persist)
     }
@@ -250,7 +256,12 @@ impl<M: Payload> Outgoing<M> {
 
     /// Puts a message into the window, and sends it if no message precedes it.
     #[inline]
-    fn admit_and_send(&mut self, delivery: Delivery<M>, persist: &mut impl Persist<M>) -> Offer<M> {
+    fn admit_and_send(
+        &mut self,
+        now_ns: u64,
+        delivery: Delivery<M>,
+        persist: &mut impl Persist<M>,
+    ) -> Offer<M> {
         let leaves_now =
             self.window.is_sent() && self.lapsed == BatchSeq::DONE && delivery.message.is_loaded();
         let copy = if leaves_now { Some(delivery.clone()) } else { None };
@@ -258,7 +269,7 @@ impl<M: Payload> Outgoing<M> {
         let (packet_id, batch) = self.admit(entry, false, persist);
         match copy {
             Some(delivery) if batch == BatchSeq::DONE => {
-                self.window.send_newest();
+                self.window.send_newest(now_ns);
                 self.credit_used += 1;
                 let packet_id = Some(packet_id);
                 Offer::SendNow(Transmit::Publish { delivery, packet_id, dup: false })
@@ -391,7 +402,7 @@ impl<M: Payload> Outgoing<M> {
             return None;
         }
         if !self.releases.is_empty()
-            && let Some(transmit) = self.poll_release(committed)
+            && let Some(transmit) = self.poll_release(now_ns, committed)
         {
             return Some(transmit);
         }
@@ -427,7 +438,7 @@ impl<M: Payload> Outgoing<M> {
         Some(Transmit::Publish { delivery, packet_id: None, dup: false })
     }
 
-    fn poll_release(&mut self, committed: BatchSeq) -> Option<Transmit<M>> {
+    fn poll_release(&mut self, now_ns: u64, committed: BatchSeq) -> Option<Transmit<M>> {
         while self.releases.front().is_some_and(|release| release.batch <= committed) {
             let Release { packet_id, reason, .. } = self.releases.pop_front()?;
             if reason == ReasonCode::SUCCESS {
@@ -435,6 +446,7 @@ impl<M: Payload> Outgoing<M> {
                 let slot = self.window.get_mut(packet_id).filter(|slot| slot.release_waits);
                 let Some(slot) = slot else { continue };
                 slot.release_waits = false;
+                slot.sent_at = SentAt::new(now_ns);
             }
             return Some(Transmit::PubRel { packet_id, reason });
         }
@@ -472,7 +484,7 @@ impl<M: Payload> Outgoing<M> {
                 return None;
             }
             if slot.stage == Stage::Released {
-                slot.progress = Progress::Resumed;
+                slot.mark_resumed(now_ns);
                 break Transmit::PubRel { packet_id, reason: ReasonCode::SUCCESS };
             }
             if !credit_left {
@@ -486,10 +498,10 @@ impl<M: Payload> Outgoing<M> {
                 continue;
             }
             if !delivery.message.is_loaded() {
-                return self.poll_release_behind(committed);
+                return self.poll_release_behind(now_ns, committed);
             }
             let (dup, delivery) = (slot.sent, delivery.clone());
-            slot.mark_sent();
+            slot.mark_sent(now_ns);
             self.credit_used += 1;
             break Transmit::Publish { delivery, packet_id: Some(packet_id), dup };
         };

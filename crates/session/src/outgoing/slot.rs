@@ -28,6 +28,25 @@ pub(crate) enum Progress {
     Resumed,
 }
 
+/// When a packet was sent: in units of about a millisecond, modulo seven weeks. As small as what a
+/// slot has left over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SentAt(u32);
+
+impl SentAt {
+    const UNIT_BITS: u32 = 20;
+
+    #[inline]
+    pub(crate) const fn new(now_ns: u64) -> Self {
+        Self((now_ns >> Self::UNIT_BITS) as u32)
+    }
+
+    /// How long ago that was.
+    pub(crate) fn age_ns(self, now_ns: u64) -> u64 {
+        u64::from(Self::new(now_ns).0.wrapping_sub(self.0)) << Self::UNIT_BITS
+    }
+}
+
 /// A slot of the window.
 #[derive(Debug)]
 pub(crate) struct Slot<M> {
@@ -38,6 +57,8 @@ pub(crate) struct Slot<M> {
     pub(crate) progress: Progress,
     /// PUBREL is pending in `Outgoing::releases`.
     pub(crate) release_waits: bool,
+    /// When the last packet of the exchange was sent, if any was on this connection.
+    pub(crate) sent_at: SentAt,
     /// The number of its message; 0 for none.
     pub(crate) seq: u64,
     /// The batch that the next packet of this exchange waits for.
@@ -66,6 +87,7 @@ impl<M> Slot<M> {
             sent: false,
             progress: Progress::Unsent,
             release_waits: false,
+            sent_at: SentAt(0),
             seq: 0,
             batch: BatchSeq::DONE,
             delivery: None,
@@ -79,6 +101,7 @@ impl<M> Slot<M> {
             sent: false,
             progress: Progress::Unsent,
             release_waits: false,
+            sent_at: SentAt(0),
             seq,
             batch: BatchSeq::DONE,
             delivery: Some(delivery),
@@ -119,9 +142,24 @@ impl<M> Slot<M> {
 
     /// PUBLISH is sent now.
     #[inline]
-    pub(crate) const fn mark_sent(&mut self) {
+    pub(crate) const fn mark_sent(&mut self, now_ns: u64) {
         self.sent = true;
         self.progress = Progress::Published;
+        self.sent_at = SentAt::new(now_ns);
+    }
+
+    /// PUBREL of an exchange that was published on an earlier connection is sent now.
+    #[inline]
+    pub(crate) const fn mark_resumed(&mut self, now_ns: u64) {
+        self.progress = Progress::Resumed;
+        self.sent_at = SentAt::new(now_ns);
+    }
+
+    /// For how long the peer has not answered the last packet; `None` if the next one is due from
+    /// this side.
+    pub(crate) fn unanswered_ns(&self, now_ns: u64) -> Option<u64> {
+        let is_awaited = self.is_live() && self.is_on_wire() && !self.release_waits;
+        is_awaited.then(|| self.sent_at.age_ns(now_ns))
     }
 
     /// From now on only PUBREL is sent, once the returned batch is committed.

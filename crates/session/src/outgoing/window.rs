@@ -236,10 +236,10 @@ impl<M> Window<M> {
 
     /// Marks the slot just pushed as sent; everything before it is sent.
     #[inline]
-    pub(crate) fn send_newest(&mut self) {
+    pub(crate) fn send_newest(&mut self, now_ns: u64) {
         debug_assert!(self.cursor + 1 == self.ring.len() && !self.has_unsent_straggler());
         if let Some(slot) = self.ring.back_mut() {
-            slot.mark_sent();
+            slot.mark_sent(now_ns);
         }
         self.cursor = self.ring.len();
     }

@@ -111,3 +111,36 @@ fn messages_that_expire_without_a_connection_can_be_dropped() {
     session.drop_expired(10, &mut InMemory);
     assert_eq!(session.queue_len(), 0);
 }
+
+#[test]
+fn what_the_peer_leaves_unanswered_counts_from_its_last_packet_on_this_connection() {
+    /// To the nearest second: finer times are not kept.
+    fn waits_s(session: &Session<&'static str>, at_s: u64) -> Option<u64> {
+        let for_ns = session.unanswered_ns(at_s * SECOND_NS)?;
+        Some((for_ns + SECOND_NS / 2) / SECOND_NS)
+    }
+    let mut session = connected();
+    assert_eq!(waits_s(&session, 1), None);
+    for (at_s, qos, message) in [(1, QoS::AtLeastOnce, "a"), (3, QoS::ExactlyOnce, "b")] {
+        let delivery = Delivery::new(qos, message);
+        let offered = session.offer(at_s * SECOND_NS, delivery, &mut InMemory);
+        assert!(matches!(offered, Offer::SendNow(_)));
+    }
+    assert_eq!(waits_s(&session, 10), Some(9), "the oldest one");
+    session.handle_puback(id(1), ReasonCode::SUCCESS, &mut InMemory).expect("expected");
+    assert_eq!(waits_s(&session, 10), Some(7));
+    session.handle_pubrec(id(2), ReasonCode::SUCCESS, &mut InMemory).expect("expected");
+    assert_eq!(waits_s(&session, 10), None, "PUBREL is due from here");
+    let poll = |session: &mut Session<&'static str>, at_s: u64| {
+        session.poll_transmit(at_s * SECOND_NS, BatchSeq::DONE, &mut InMemory)
+    };
+    assert_eq!(poll(&mut session, 11), Some(pubrel(2)));
+    assert_eq!(waits_s(&session, 14), Some(3));
+    session.disconnect(15 * SECOND_NS, End::Lost);
+    session.connect(20 * SECOND_NS, params());
+    assert_eq!(waits_s(&session, 20), None, "nothing is sent on this connection yet");
+    assert_eq!(poll(&mut session, 21), Some(pubrel(2)));
+    assert_eq!(waits_s(&session, 23), Some(2));
+    session.handle_pubcomp(id(2), ReasonCode::SUCCESS, &mut InMemory).expect("expected");
+    assert_eq!(waits_s(&session, 30), None);
+}

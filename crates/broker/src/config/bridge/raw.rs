@@ -53,6 +53,8 @@ pub struct RawBridge {
     pub retry_longest_s: Option<Spanned<u64>>,
     /// Silence before a PINGREQ.
     pub health_check_s: Option<Spanned<u64>>,
+    /// Time that a message may be unacknowledged.
+    pub ack_timeout_s: Option<Spanned<u64>>,
     /// 3.1.1: sets the bridge bit.
     pub bridge_flag: Option<Spanned<bool>>,
     /// The bridge from the remote broker to this one.
@@ -267,6 +269,7 @@ impl RawBridge {
             retry_first_s,
             retry_longest_s,
             health_check_s,
+            ack_timeout_s: number_u32("ack_timeout_s", self.ack_timeout_s, 15, (0, DAY_S))?,
             bridge_flag: self.bridge_flag.map_or_else(|| !version.is_v5(), Spanned::into_inner),
             counterpart: counterpart(self.counterpart)?,
             egress: egress(self.egress)?,

@@ -42,10 +42,37 @@ impl Shard {
                 LinkEvent::Silent => {
                     self.part(net, link, "no packet arrived within the keep-alive");
                 }
+                LinkEvent::LookAtAnswers => self.look_at_answers(net, link),
             }
         }
         self.unsubscribe_there(net, link);
         self.arm_link(net, link);
+    }
+
+    /// Gives up a connection whose oldest message is unacknowledged for too long: the next one
+    /// sends it again.
+    fn look_at_answers(&mut self, net: &mut Net, link: LinkIndex) {
+        let entry = &mut self.bridges.all[link.index()];
+        let now_ns = net.now_ns();
+        let bridge = self.shared.bridges.at(entry.bridge);
+        let (Some(conn), Some(session)) = (entry.conn, self.sessions.get(entry.slot)) else {
+            return;
+        };
+        // The remote broker is not to blame while packets do not get through from here, and while
+        // its own are left unread.
+        let is_to_blame = net.output_bytes(conn) == 0 && !net.is_held_back(conn);
+        let for_ns = session.machine.unanswered_ns(now_ns).filter(|_| is_to_blame).unwrap_or(0);
+        if !entry.protocol.unanswered(now_ns, for_ns) {
+            return;
+        }
+        if let Some(stats) = bridge.stats(entry.number) {
+            stats.ack_timeouts.increment();
+        }
+        let why = format!(
+            "it answers, but has not acknowledged a message for {} s (ack_timeout_s)",
+            for_ns / 1_000_000_000
+        );
+        self.part(net, link, &why);
     }
 
     pub(super) fn arm_link(&mut self, net: &mut Net, link: LinkIndex) {
