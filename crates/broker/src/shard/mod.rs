@@ -25,6 +25,7 @@ mod control;
 mod delivery;
 mod durability;
 mod groups;
+mod last_told;
 mod output;
 mod permission;
 mod retained;

@@ -149,7 +149,7 @@ impl Shard {
     fn tell_full(&mut self, net: &Net, slot: SessionSlot) {
         let now_ns = net.now_ns();
         let session = &mut self.sessions[slot];
-        if !session.pressure.may_tell_full(now_ns, TOLD_AGAIN_NS) {
+        if !session.pressure.told_full().may_tell(now_ns, TOLD_AGAIN_NS) {
             return;
         }
         let machine = &session.machine;

@@ -3,6 +3,7 @@
 use super::budget::BudgetHold;
 use super::overload::Inflow;
 use super::slow::ToldDrops;
+use crate::shard::last_told::LastTold;
 
 /// The pressure that one session's client is under or causes. It takes memory from the first time
 /// on that there is any.
@@ -15,7 +16,7 @@ struct Pressure {
     hold: BudgetHold,
     drops: ToldDrops,
     /// When the log last named the session as full.
-    full_told_ns: Option<u64>,
+    told_full: LastTold,
     /// The session is about to end because its queue is full.
     ends: bool,
     /// Bytes of its unread input that were looked at ahead of their turn.
@@ -68,14 +69,9 @@ impl ClientPressure {
         }
     }
 
-    /// Whether the log may name the session as full: not within `pause_ns` of the last time.
-    pub(super) fn may_tell_full(&mut self, now_ns: u64, pause_ns: u64) -> bool {
-        let told_ns = &mut self.get_or_make().full_told_ns;
-        let may = told_ns.is_none_or(|told_ns| now_ns.saturating_sub(told_ns) >= pause_ns);
-        if may {
-            *told_ns = Some(now_ns);
-        }
-        may
+    /// When the log last named the session as full.
+    pub(super) fn told_full(&mut self) -> &mut LastTold {
+        &mut self.get_or_make().told_full
     }
 
     /// The session is to end because its queue is full. False if that was known.

@@ -22,8 +22,8 @@ use crate::shard::output::Flow;
 use crate::shard::permission::may_publish;
 use crate::shard::{Net, Shard};
 
-/// Time between two log lines about messages that the remote broker of a link refused.
-const REFUSALS_NS: u64 = 10_000_000_000;
+/// Time between two log lines of a link about messages that the remote broker refused.
+const TOLD_AGAIN_NS: u64 = 10_000_000_000;
 
 impl Shard {
     /// Handles every complete packet in `data`; returns the number of bytes consumed.
@@ -185,10 +185,9 @@ impl Shard {
     #[cold]
     fn report_refusal(&mut self, net: &Net, link: LinkIndex, reason: ReasonCode) {
         let entry = &mut self.bridges.all[link.index()];
-        if net.now_ns() < entry.refusals_told_ns {
+        if !entry.told_refusal.may_tell(net.now_ns(), TOLD_AGAIN_NS) {
             return;
         }
-        entry.refusals_told_ns = net.now_ns() + REFUSALS_NS;
         let bridge = &*self.shared.bridges.at(entry.bridge).config().name;
         tracing::warn!(bridge, %reason, "the other broker refused a message, it is dropped");
     }

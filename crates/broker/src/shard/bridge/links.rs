@@ -17,6 +17,7 @@ use crate::config::Level;
 use crate::delivery::Copy;
 use crate::keys::{ClientKey, LinkIndex, SessionSlot, stable_hash};
 use crate::shard::durability::OpenedSession;
+use crate::shard::last_told::LastTold;
 use crate::shard::routing::BridgeRoutes;
 use crate::shard::{Net, Shard};
 
@@ -122,7 +123,7 @@ impl Shard {
             attempts: 0,
             subscribing: Asking::Done,
             unsubscribing: Asking::Done,
-            refusals_told_ns: 0,
+            told_refusal: LastTold::default(),
             granted: Granted::ALL,
             held_bytes: 0,
         });

@@ -22,6 +22,7 @@ use tacho_session::{DropReason, Link};
 
 use crate::keys::{LinkIndex, SessionSlot};
 use crate::shard::Shard;
+use crate::shard::last_told::LastTold;
 
 /// The bridge links of a shard.
 #[derive(Default)]
@@ -54,8 +55,8 @@ struct BridgeLink {
     /// The remote session may have subscriptions of an earlier configuration whose rules other
     /// links have now: they must be removed.
     unsubscribing: Asking,
-    /// Time of the last log line about refused messages.
-    refusals_told_ns: u64,
+    /// When the log last told of a message that the remote broker refused.
+    told_refusal: LastTold,
     granted: Granted,
     /// Bytes in the queue that are counted in the bridge's total.
     held_bytes: u64,

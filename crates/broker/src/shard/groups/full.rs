@@ -9,6 +9,7 @@ use super::GroupSlot;
 use super::waiting::{WaitingLevel, WaitingLimits};
 use crate::config::QueuePolicy;
 use crate::keys::SessionSlot;
+use crate::shard::last_told::LastTold;
 use crate::shard::{Net, Shard};
 
 /// Between two log lines about the same full group.
@@ -20,7 +21,7 @@ pub(super) struct GroupFullness {
     /// Present while it is.
     full: Option<FullQueue>,
     /// When the log last said so.
-    told_ns: Option<u64>,
+    told: LastTold,
 }
 
 impl Shard {
@@ -59,11 +60,9 @@ impl Shard {
     fn tell_group_full(&mut self, net: &Net, local: GroupSlot) {
         let now_ns = net.now_ns();
         let entry = &mut self.groups.groups[local.index()];
-        let told_ns = &mut entry.fullness.told_ns;
-        if told_ns.is_some_and(|told_ns| now_ns.saturating_sub(told_ns) < TOLD_AGAIN_NS) {
+        if !entry.fullness.told.may_tell(now_ns, TOLD_AGAIN_NS) {
             return;
         }
-        *told_ns = Some(now_ns);
         let subscription = entry.group.shared_filter().to_string();
         let messages = entry.waiting.len();
         tracing::warn!(
