@@ -12,6 +12,7 @@ mod config;
 mod control;
 mod delivery;
 mod durable;
+mod hops;
 mod keys;
 mod mail;
 mod memory;

@@ -8,8 +8,13 @@ use tacho_codec::{Publish, PublishProperties, QoS, UserPropertiesBuf, Will};
 use tacho_journal::MessageId;
 use triomphe::ThinArc;
 
+use crate::hops;
 use crate::keys::{ClientKey, LINK_PREFIX, stable_hash};
 use crate::memory::{Charge, MESSAGE_BYTES};
+
+/// The largest payload of a message that gets a count of bridges: one near the protocol's limit
+/// would not fit into a packet with it.
+const COUNTED_BYTES_MAX: usize = 1 << 27;
 
 /// The publisher of a message: a hash of the client identifier, equal on all shards.
 ///
@@ -186,6 +191,23 @@ impl Message {
         Self::new(topic, publish, intake, expires_at_ns, (Some(id), None))
     }
 
+    /// The same for a message that came by a bridge and may leave by another one.
+    #[cold]
+    pub(crate) fn from_bridge(
+        topic: Arc<str>,
+        publish: &Publish<'_>,
+        intake: Intake,
+        input: Option<&Arc<Vec<u8>>>,
+    ) -> Self {
+        if publish.payload.len() > COUNTED_BYTES_MAX {
+            return Self::from_input(topic, publish, intake, input);
+        }
+        let user = hops::after_bridge(publish.properties.user_properties);
+        let properties =
+            PublishProperties { user_properties: user.view(), ..publish.properties };
+        Self::from_input(topic, &Publish { properties, ..*publish }, intake, input)
+    }
+
     fn new(
         topic: Arc<str>,
         publish: &Publish<'_>,
@@ -310,6 +332,12 @@ impl Message {
     pub(crate) fn size_bytes(&self) -> usize {
         let header = self.header();
         size_bytes(&header.topic, header.properties.as_deref(), self.payload())
+    }
+
+    /// How many bridges it has passed, if that was counted.
+    pub(crate) fn hops(&self) -> u32 {
+        let properties = self.header().properties.as_ref();
+        properties.map_or(0, |properties| hops::hops(properties.user.view()))
     }
 
     pub(crate) fn is_expired(&self, now_ns: u64) -> bool {

@@ -106,6 +106,7 @@ pub struct BridgeFigures {
     pub inflight: u64,
     pub dropped_expired: u64,
     pub dropped_full: u64,
+    pub dropped_looped: u64,
     pub dropped_refused: u64,
     pub dropped_too_large: u64,
     pub dropped_unmapped: u64,

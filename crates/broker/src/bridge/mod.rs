@@ -54,11 +54,15 @@
 //! names as a link of the remote broker's bridge to this one (`counterpart`) has the bridge as its
 //! source, too.
 //!
+//! Loops over more brokers are not known to any of them. The bridges that a message has passed are
+//! counted in it where it may pass another one (`crate::hops`), up to `hops_max`.
+//!
 //! # Drops
 //!
 //! Messages are dropped and counted by reason if the buffer is full (the publisher is acknowledged
-//! nevertheless), the time to live is over, the remote broker refuses the message or its size, or
-//! no rule or valid topic applies. A dropped message does not hold up later ones.
+//! nevertheless), the time to live is over, the remote broker refuses the message or its size, it
+//! has passed too many bridges, or no rule or valid topic applies. A dropped message does not hold
+//! up later ones.
 //!
 //! # Configuration changes
 //!
@@ -80,6 +84,7 @@ use crate::keys::{ClientKey, owner_of_link, stable_hash};
 use crate::message::Source;
 
 pub(crate) use addresses::Addresses;
+use status::Subscribing;
 pub use status::{Figures, LinkStats, LinkStatus, State, Status};
 
 /// All bridges of a broker, in the order of the configuration.
@@ -228,11 +233,23 @@ impl Bridge {
         self.ingress().filter_map(move |(owner, rule)| (owner == link).then_some(rule))
     }
 
-    /// The ingress rules of the other links; `None` while one of these has not subscribed yet.
+    /// The ingress rules of the other links; `None` unless all of these have subscribed.
     pub(crate) fn ingress_of_others(&self, link: u16) -> Option<Vec<&IngressRule>> {
         let others = self.ingress().filter(|(owner, _)| *owner != link);
-        let has_subscribed = |owner| self.stats(owner).is_some_and(LinkStats::has_subscribed);
-        others.map(|(owner, rule)| has_subscribed(owner).then_some(rule)).collect()
+        let is_granted = |owner| self.subscribing(owner) == Subscribing::Granted;
+        others.map(|(owner, rule)| is_granted(owner).then_some(rule)).collect()
+    }
+
+    /// Whether the other links may have subscribed to all of their rules before long. After a
+    /// refusal they do not.
+    pub(crate) fn may_others_subscribe(&self, link: u16) -> bool {
+        let others = || self.ingress().filter(|(owner, _)| *owner != link);
+        let any = |answer| others().any(|(owner, _)| self.subscribing(owner) == answer);
+        any(Subscribing::Unanswered) && !any(Subscribing::Refused)
+    }
+
+    fn subscribing(&self, link: u16) -> Subscribing {
+        self.stats(link).map_or(Subscribing::Unanswered, LinkStats::subscribing)
     }
 
     /// All ingress rules with their links.
@@ -276,6 +293,13 @@ impl Bridge {
         }
     }
 
+    /// Whether a message that has passed so many bridges goes no further.
+    #[inline]
+    pub(crate) fn circulates(&self, hops: u32) -> bool {
+        let hops_max = self.config.hops_max;
+        hops_max > 0 && hops >= hops_max
+    }
+
     /// When a message that is queued now reaches its time to live.
     #[inline]
     pub(crate) fn waits_until_ns(&self, now_ns: u64) -> u64 {
@@ -309,3 +333,28 @@ impl Bridge {
 
 /// Sessions of links end only with their bridge.
 pub(crate) const LINK_EXPIRY_S: u32 = EXPIRY_NEVER;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_waits_for_others_only_while_they_may_still_subscribe() {
+        let text = "[[bridges]]\nname = 'b'\naddress = 'mqtt://a'\nconnections = 3\n\
+                    [[bridges.ingress]]\nfilter = 'x'\n[[bridges.ingress]]\nfilter = 'y'\n\
+                    [[bridges.ingress]]\nfilter = 'z'\n";
+        let raw: crate::config::RawConfig = toml::from_str(text).unwrap();
+        let bridges = Bridges::open(&raw.resolve().unwrap()).unwrap();
+        let bridge = bridges.at(0);
+        let set = |link: u16, is_granted| bridge.stats(link).unwrap().set_subscribed(is_granted);
+        set(1, true);
+        assert!(bridge.may_others_subscribe(0) && bridge.ingress_of_others(0).is_none());
+        set(2, false);
+        assert!(!bridge.may_others_subscribe(0), "it will not be told anything new");
+        assert!(bridge.ingress_of_others(0).is_none(), "the refused rule stays where it works");
+        // It has connected again, and may now.
+        set(2, true);
+        assert_eq!(bridge.ingress_of_others(0).map(|rules| rules.len()), Some(2));
+        assert!(!bridge.may_others_subscribe(0));
+    }
+}

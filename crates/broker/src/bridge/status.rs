@@ -1,7 +1,7 @@
 //! Status of bridges: state and counters of each link, written by the shard that owns it and read
 //! by any thread.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::stats::Counter;
@@ -52,6 +52,8 @@ pub struct Figures {
     pub dropped_refused: u64,
     /// Messages dropped: larger than the remote broker accepts.
     pub dropped_too_large: u64,
+    /// Messages dropped in either direction: they had passed as many bridges as they may.
+    pub dropped_looped: u64,
     /// Messages dropped in either direction: no configured rule applies, or the rendered topic is
     /// invalid.
     pub dropped_unmapped: u64,
@@ -68,6 +70,7 @@ impl Figures {
     pub const fn dropped(&self) -> u64 {
         self.dropped_expired
             + self.dropped_full
+            + self.dropped_looped
             + self.dropped_refused
             + self.dropped_too_large
             + self.dropped_unmapped
@@ -81,6 +84,7 @@ impl Figures {
         self.acknowledged += other.acknowledged;
         self.dropped_expired += other.dropped_expired;
         self.dropped_full += other.dropped_full;
+        self.dropped_looped += other.dropped_looped;
         self.dropped_refused += other.dropped_refused;
         self.dropped_too_large += other.dropped_too_large;
         self.dropped_unmapped += other.dropped_unmapped;
@@ -150,8 +154,7 @@ pub struct LinkStats {
     since_ns: AtomicU64,
     /// Written when a connection ends, read for the status.
     problem: Mutex<Option<String>>,
-    /// Whether the remote broker has granted the subscriptions since the start.
-    has_subscribed: AtomicBool,
+    subscribing: AtomicU8,
     pub(crate) reconnects: Counter,
     pub(crate) ack_timeouts: Counter,
     pub(crate) sent: Counter,
@@ -159,6 +162,7 @@ pub struct LinkStats {
     pub(crate) acknowledged: Counter,
     pub(crate) dropped_expired: Counter,
     pub(crate) dropped_full: Counter,
+    pub(crate) dropped_looped: Counter,
     pub(crate) dropped_refused: Counter,
     pub(crate) dropped_too_large: Counter,
     pub(crate) dropped_unmapped: Counter,
@@ -184,6 +188,7 @@ impl LinkStats {
             acknowledged: self.acknowledged.value(),
             dropped_expired: self.dropped_expired.value(),
             dropped_full: self.dropped_full.value(),
+            dropped_looped: self.dropped_looped.value(),
             dropped_refused: self.dropped_refused.value(),
             dropped_too_large: self.dropped_too_large.value(),
             dropped_unmapped: self.dropped_unmapped.value(),
@@ -199,14 +204,19 @@ impl LinkStats {
         self.set(UP, now_ns, problem);
     }
 
-    /// Notes that the remote broker has granted the subscriptions.
-    pub(crate) fn set_subscribed(&self) {
-        self.has_subscribed.store(true, Ordering::Relaxed);
+    /// Notes the remote broker's answer to the subscriptions.
+    pub(crate) fn set_subscribed(&self, is_granted: bool) {
+        let answer = if is_granted { GRANTED } else { REFUSED };
+        self.subscribing.store(answer, Ordering::Relaxed);
     }
 
-    /// Whether the remote broker has granted the subscriptions since the start.
-    pub(crate) fn has_subscribed(&self) -> bool {
-        self.has_subscribed.load(Ordering::Relaxed)
+    /// The remote broker's last answer to the subscriptions since the start.
+    pub(crate) fn subscribing(&self) -> Subscribing {
+        match self.subscribing.load(Ordering::Relaxed) {
+            GRANTED => Subscribing::Granted,
+            REFUSED => Subscribing::Refused,
+            _ => Subscribing::Unanswered,
+        }
     }
 
     /// Sets the state to down, with the reason.
@@ -222,6 +232,19 @@ impl LinkStats {
     }
 }
 
+/// A remote broker's answer to the subscriptions of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subscribing {
+    /// There is none yet.
+    Unanswered,
+    Granted,
+    /// At least one of them is refused.
+    Refused,
+}
+
+/// The answers that [`LinkStats`] stores; 0 is none.
+const GRANTED: u8 = 1;
+const REFUSED: u8 = 2;
 /// The states that [`LinkStats`] stores.
 const UP: u8 = State::Up as u8;
 const DOWN: u8 = State::Down as u8;

@@ -67,6 +67,8 @@ pub struct BridgeConfig {
     /// Client identifier, or its prefix, of a bridge from the remote broker to this one: what it
     /// publishes does not leave by this bridge.
     pub counterpart: Option<String>,
+    /// Messages that have passed so many bridges do not pass this one; 0: no limit.
+    pub hops_max: u32,
     /// Rules from this broker to the remote one.
     pub egress: Vec<EgressRule>,
     /// Rules from the remote broker to this one.

@@ -46,9 +46,10 @@ const METRICS: [Metric; 8] = [
 ];
 
 /// Dropped messages by reason.
-const DROPPED: [(&str, Pick); 5] = [
+const DROPPED: [(&str, Pick); 6] = [
     ("expired", |f| f.dropped_expired),
     ("full", |f| f.dropped_full),
+    ("looped", |f| f.dropped_looped),
     ("refused", |f| f.dropped_refused),
     ("too_large", |f| f.dropped_too_large),
     ("unmapped", |f| f.dropped_unmapped),
@@ -232,6 +233,7 @@ mod tests {
             acknowledged: 1,
             dropped_expired: 1,
             dropped_full: 1,
+            dropped_looped: 1,
             dropped_refused: 1,
             dropped_too_large: 1,
             dropped_unmapped: 1,
@@ -240,7 +242,7 @@ mod tests {
             inflight: 1,
         };
         let map = serde_json::to_value(FlatFigures(all)).unwrap();
-        assert_eq!(map.as_object().unwrap().len(), 13);
+        assert_eq!(map.as_object().unwrap().len(), 14);
         assert!(map.as_object().unwrap().values().all(|value| *value == 1));
     }
 }

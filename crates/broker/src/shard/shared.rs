@@ -1,6 +1,7 @@
 //! What all shards share.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tacho_net::ServerTransport;
 use tacho_topic::RouteMap;
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     /// Present where there is a data directory.
     pub(crate) durable: Option<Durable>,
     pub(crate) bridges: Arc<Bridges>,
+    /// Bridges of other brokers have subscribed to something here.
+    pub(crate) bridges_subscribe: AtomicBool,
 }
 
 impl Shared {
@@ -78,6 +81,7 @@ impl Shared {
             response_information: config.response_information.clone(),
             durable: None,
             bridges: Arc::default(),
+            bridges_subscribe: AtomicBool::new(false),
         }
     }
 

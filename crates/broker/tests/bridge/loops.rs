@@ -1,5 +1,6 @@
 //! Messages that could come back.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tacho_codec::{ConnAckProperties, QoS, ReasonCode, Version};
@@ -7,7 +8,7 @@ use tacho_codec::{ConnAckProperties, QoS, ReasonCode, Version};
 use crate::other::Other;
 use crate::wire::Wire;
 use crate::{bridge, status, wait_up};
-use tacho_testkit::{ALL_QOS, Client, TestBroker, wait_until};
+use tacho_testkit::{ALL_QOS, Client, Received, TestBroker, wait_until};
 
 /// The same topics both ways.
 const BOTH: &str = "[[bridges.egress]]\nfilter = 't/#'\n[[bridges.ingress]]\nfilter = 't/#'\n";
@@ -61,13 +62,99 @@ fn a_broker_that_knows_no_bridges_is_greeted_as_by_a_client() {
     drop(link);
 }
 
+/// A broker that passes `t/#` on to `address`.
+fn passes_on(address: SocketAddr, keys: &str) -> String {
+    bridge(address, &format!("{keys}\n[[bridges.egress]]\nfilter = 't/#'\n"))
+}
+
+/// Waits until as many messages were dropped for circulating, and expects none after that.
+fn wait_ended(brokers: &[&TestBroker], looped: u64) {
+    let all = || brokers.iter().map(|broker| status(broker).figures.dropped_looped).sum::<u64>();
+    wait_until("the message has ended", || all() == looped);
+    // Time for another round, which there is not.
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(all(), looped);
+}
+
+/// How often a message has passed a bridge, as its receiver sees.
+fn hops(received: &Received) -> Option<&str> {
+    let mut properties = received.user_properties.iter();
+    properties.find(|(name, _)| name == "tacho-hops").map(|(_, value)| &**value)
+}
+
+#[test]
+fn a_message_goes_round_three_brokers_a_bounded_number_of_times() {
+    let to_one = Wire::unplugged();
+    let three = TestBroker::configured(&passes_on(to_one.address, ""));
+    let two = TestBroker::configured(&passes_on(three.address, ""));
+    let one = TestBroker::configured(&passes_on(two.address, ""));
+    to_one.plug(one.address);
+    [&one, &two, &three].map(wait_up);
+    let mut subscribers = [&one, &two, &three].map(subscriber);
+    for qos in ALL_QOS {
+        one.connected("p", Version::V5).publish("t/a", b"round", qos, false);
+        // At the first broker it has passed none, then four in all.
+        for (at, expected) in [(0, None), (1, Some("1")), (2, Some("2")), (0, Some("3")), (1, Some("4"))]
+        {
+            let received = subscribers[at].receive_and_ack();
+            assert_eq!((&*received.payload, hops(&received)), (&b"round"[..], expected));
+        }
+        subscribers.iter_mut().for_each(Client::expect_nothing);
+    }
+    wait_ended(&[&one, &two, &three], 3);
+    assert_eq!(status(&two).figures.dropped(), 3, "there it had passed four");
+}
+
+#[test]
+fn a_bridge_to_the_broker_itself_and_one_of_pulling_brokers_end_too() {
+    // By itself, and with another limit.
+    let to_self = Wire::unplugged();
+    let alone = TestBroker::configured(&passes_on(to_self.address, "hops_max = 2"));
+    to_self.plug(alone.address);
+    wait_up(&alone);
+    let mut client = subscriber(&alone);
+    alone.connected("p", Version::V5).publish("t/a", b"x", QoS::AtLeastOnce, false);
+    for expected in [None, Some("1"), Some("2")] {
+        assert_eq!(hops(&client.receive_and_ack()), expected);
+    }
+    wait_ended(&[&alone], 1);
+    // Each subscribes at the one before it.
+    let pulls = |address| {
+        let keys = "[[bridges.ingress]]\nfilter = 't/#'\n";
+        TestBroker::configured(&bridge(address, keys))
+    };
+    let to_three = Wire::unplugged();
+    let one = pulls(to_three.address);
+    let two = pulls(one.address);
+    let three = pulls(two.address);
+    to_three.plug(three.address);
+    for broker in [&one, &two, &three] {
+        wait_up(broker);
+        wait_until("it is subscribed to", || broker.counter("subscriptions") == 1);
+    }
+    let mut client = subscriber(&three);
+    one.connected("p", Version::V5).publish("t/a", b"x", QoS::AtLeastOnce, false);
+    assert_eq!(hops(&client.receive_and_ack()), Some("2"));
+    wait_ended(&[&one, &two, &three], 1);
+    client.expect_nothing();
+}
+
+#[test]
+fn between_two_brokers_nothing_is_added_to_a_message() {
+    let there = TestBroker::start(1);
+    let here = TestBroker::configured(&passes_on(there.address, ""));
+    wait_up(&here);
+    let mut client = subscriber(&there);
+    here.connected("p", Version::V5).publish("t/a", b"x", QoS::AtLeastOnce, false);
+    assert!(client.receive_and_ack().user_properties.is_empty());
+}
+
 /// Each of two brokers has a bridge to the other for the same topics.
 #[test]
 fn two_bridges_that_know_each_other_do_not_send_messages_round_and_round() {
     for connections in [1, 2] {
         // Where it leads is known once both are there.
-        let to_one = Wire::to(([127, 0, 0, 1], 9).into());
-        to_one.unplug();
+        let to_one = Wire::unplugged();
         let end = |address, client_id: &str, counterpart: &str| {
             format!(
                 "shards = 2\n[[bridges]]\nname = 'b'\naddress = 'mqtt://{address}'\n\

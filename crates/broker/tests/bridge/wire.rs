@@ -19,9 +19,15 @@ struct Shared {
 
 impl Wire {
     pub(crate) fn to(address: SocketAddr) -> Self {
+        let wire = Self::unplugged();
+        wire.plug(address);
+        wire
+    }
+
+    /// New connections end at once, until it is plugged.
+    pub(crate) fn unplugged() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let shared =
-            Arc::new(Shared { to: Mutex::new(Some(address)), open: Mutex::new(Vec::new()) });
+        let shared = Arc::new(Shared { to: Mutex::new(None), open: Mutex::new(Vec::new()) });
         let wire = Self { address: listener.local_addr().unwrap(), shared: Arc::clone(&shared) };
         // Ends with the process.
         thread::spawn(move || {

@@ -141,6 +141,7 @@ fn dropped(figures: &BridgeFigures) -> impl Iterator<Item = (&'static str, u64)>
     [
         ("they waited for too long", figures.dropped_expired),
         ("the buffer was full", figures.dropped_full),
+        ("they had passed too many bridges", figures.dropped_looped),
         ("the other broker refused them", figures.dropped_refused),
         ("larger than the other broker takes", figures.dropped_too_large),
         ("no rule makes a message of them", figures.dropped_unmapped),

@@ -40,6 +40,7 @@ impl BridgeConfig {
         file.line("retry_longest_s", self.retry_longest_s);
         file.line("health_check_s", self.health_check_s);
         file.line("ack_timeout_s", self.ack_timeout_s);
+        file.line("hops_max", self.hops_max);
         if let Some(tls) = &self.remote.tls {
             file.0.push_str("\n[bridges.tls]\n");
             for (key, path) in [("ca", &tls.ca), ("cert", &tls.cert), ("key", &tls.key)] {

@@ -55,6 +55,8 @@ pub struct RawBridge {
     pub health_check_s: Option<Spanned<u64>>,
     /// Time that a message may be unacknowledged.
     pub ack_timeout_s: Option<Spanned<u64>>,
+    /// Bridges that a message may pass.
+    pub hops_max: Option<Spanned<u64>>,
     /// 3.1.1: sets the bridge bit.
     pub bridge_flag: Option<Spanned<bool>>,
     /// The bridge from the remote broker to this one.
@@ -140,6 +142,8 @@ const CONNECTIONS_MAX: u64 = 1_024;
 const INFLIGHT: u64 = 100;
 /// The default limit of mosquitto, which loses acknowledged messages of 3.1.1 clients beyond it.
 const INFLIGHT_V311: u64 = 20;
+/// Default of `hops_max`: five brokers in a row. With more, a loop of bridges makes more copies.
+const HOPS_MAX: u64 = 4;
 const DAY_S: u64 = 86_400;
 const FOREVER_S: u64 = u32::MAX as u64;
 
@@ -269,6 +273,7 @@ impl RawBridge {
             retry_first_s,
             retry_longest_s,
             health_check_s,
+            hops_max: number_u32("hops_max", self.hops_max, HOPS_MAX, (0, 255))?,
             ack_timeout_s: number_u32("ack_timeout_s", self.ack_timeout_s, 15, (0, DAY_S))?,
             bridge_flag: self.bridge_flag.map_or_else(|| !version.is_v5(), Spanned::into_inner),
             counterpart: counterpart(self.counterpart)?,

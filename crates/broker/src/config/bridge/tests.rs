@@ -104,6 +104,7 @@ fn name_address_and_filter_suffice() {
     assert!(!bridge.clean_start && bridge.session_expiry_s == 86_400 && !bridge.bridge_flag);
     assert_eq!((bridge.retry_first_s, bridge.retry_longest_s), (1, 30));
     assert_eq!((bridge.health_check_s, bridge.ack_timeout_s), (15, 15));
+    assert_eq!((bridge.hops_max, one(&with("hops_max = 0")).hops_max), (4, 0));
     assert_eq!(one(&with("ack_timeout_s = 0")).ack_timeout_s, 0, "no limit");
     assert!(bridge.egress[0].mapping.topic.keeps_topic() && bridge.ingress.is_empty());
     let older = one(&with("version = '3.1.1'"));
@@ -170,6 +171,7 @@ fn invalid_settings_are_explained_with_their_line() {
         ("keep_alive_s = 70_000", "from 0 to 65535"),
         ("retry_longest_s = 5\nretry_first_s = 9", "broker.toml:4: "),
         ("ack_timeout_s = 86401", "broker.toml:4: "),
+        ("hops_max = 256", "broker.toml:4: "),
         ("version = '3.1'", "must be \"5\" or \"3.1.1\""),
         ("version = '3.1.1'\nsession_expiry_s = 5", "broker.toml:5: "),
         ("bridge_flag = true", "requires version 3.1.1"),

@@ -80,7 +80,9 @@ impl Shard {
         if let Some(timer) = entry.timer.take() {
             net.cancel_timer(timer);
         }
-        let waits = entry.stage == Stage::Up && entry.unsubscribing == Asking::Wanted;
+        let waits = entry.stage == Stage::Up
+            && entry.unsubscribing == Asking::Wanted
+            && self.shared.bridges.at(entry.bridge).may_others_subscribe(entry.number);
         let look_ns = waits.then(|| net.now_ns() + LOOK_AT_OTHERS_NS);
         let due_ns = entry.protocol.next_timeout().into_iter().chain(look_ns).min();
         if let Some(deadline_ns) = due_ns {

@@ -43,6 +43,10 @@ impl Shard {
         let rule = target.subscription_ids.as_slice().first();
         let rule = rule.and_then(|id| bridge.config().egress.get(*id as usize - 1));
         let Some(rule) = rule else { return BatchSeq::DONE };
+        if bridge.circulates(message.hops()) {
+            self.drop_circulating(net, link, message.topic());
+            return BatchSeq::DONE;
+        }
         let (header, now_ns) = (message.header(), net.now_ns());
         let size_bytes = u32::try_from(message.size_bytes() + MESSAGE_BYTES).unwrap_or(u32::MAX);
         if !session.machine.takes_now() && !bridge.has_room(size_bytes) {

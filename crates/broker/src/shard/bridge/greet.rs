@@ -1,11 +1,15 @@
 //! The start of a connection to a remote broker: CONNECT and CONNACK.
 
-use tacho_codec::{ConnAck, Connect, ConnectProperties, QoS, ReasonCode, Version, set_bridge_bit};
+use tacho_codec::{
+    ConnAck, Connect, ConnectProperties, QoS, ReasonCode, UserPropertiesBuf, Version,
+    set_bridge_bit,
+};
 use tacho_net::ConnId;
 use tacho_session::server::ConnectParams;
 
 use super::{Asking, Granted, Introduction, PeerSession, Stage};
 use crate::bridge::{Bridge, LINK_EXPIRY_S, State};
+use crate::hops;
 use crate::keys::LinkIndex;
 use crate::shard::output::Flow;
 use crate::shard::sessions::PeerTerms;
@@ -25,6 +29,9 @@ impl Shard {
         let clean = config.clean_start || entry.peer == PeerSession::ToBeForgotten;
         entry.stage = Stage::Greeting { clean };
         let client_id = config.client_id_of(entry.number);
+        let mut says_bridge = UserPropertiesBuf::new();
+        // Invariant: both are short texts without control characters.
+        let _ = says_bridge.push(hops::BRIDGE, &config.name);
         let limits = &self.shared.limits;
         let connect = Connect {
             version: config.version,
@@ -40,6 +47,7 @@ impl Shard {
                     receive_maximum: Some(config.inflight),
                     packet_size_max: Some(limits.packet_size_max),
                     topic_alias_maximum: Some(limits.topic_alias_maximum).filter(|max| *max > 0),
+                    user_properties: says_bridge.view(),
                     ..ConnectProperties::default()
                 },
                 false => ConnectProperties::default(),

@@ -12,7 +12,8 @@ use tacho_session::Inbound;
 use super::Stage;
 use super::greet::said;
 use crate::config::{IngressRule, Values};
-use crate::keys::LinkIndex;
+use crate::hops;
+use crate::keys::{LinkIndex, SessionSlot};
 use crate::message::{Intake, Message};
 use crate::shard::admission::HoldReason;
 use crate::shard::connections::PUBLISH;
@@ -22,7 +23,7 @@ use crate::shard::output::Flow;
 use crate::shard::permission::may_publish;
 use crate::shard::{Net, Shard};
 
-/// Time between two log lines of a link about messages that the remote broker refused.
+/// Time between two log lines of a link about messages that were refused or circulate.
 const TOLD_AGAIN_NS: u64 = 10_000_000_000;
 
 impl Shard {
@@ -192,6 +193,27 @@ impl Shard {
         tracing::warn!(bridge, %reason, "the other broker refused a message, it is dropped");
     }
 
+    /// A message has passed as many bridges as it may: it is dropped here.
+    #[cold]
+    pub(super) fn drop_circulating(&mut self, net: &Net, link: LinkIndex, topic: &str) {
+        let entry = &mut self.bridges.all[link.index()];
+        let bridge = self.shared.bridges.at(entry.bridge);
+        if let Some(stats) = bridge.stats(entry.number) {
+            stats.dropped_looped.increment();
+        }
+        if !entry.told_loop.may_tell(net.now_ns(), TOLD_AGAIN_NS) {
+            return;
+        }
+        let (bridge, hops_max) = (&*bridge.config().name, bridge.config().hops_max);
+        tracing::warn!(
+            bridge,
+            topic,
+            hops_max,
+            "a message has passed as many bridges as it may and is dropped: probably bridges form \
+             a loop"
+        );
+    }
+
     /// Handles a PUBLISH of the remote broker.
     fn came_by_bridge(&mut self, net: &mut Net, link: LinkIndex, publish: &Publish<'_>) -> Flow {
         let (mut topic, mut payload) =
@@ -220,6 +242,8 @@ impl Shard {
         let there = Publish { topic: aliased.as_deref().unwrap_or(publish.topic), ..*publish };
         let mapped = map(&bridge.config().ingress, &there, topic, payload);
         let mapped = mapped.filter(|mapped| is_topic(mapped.topic));
+        let circulates = bridge.circulates(hops::hops(publish.properties.user_properties));
+        let mapped = mapped.filter(|_| !circulates);
         let knows =
             publish.packet_id.is_some_and(|id| session.machine.knows_inbound(publish.qos, id));
         if let Some(mapped) = &mapped
@@ -245,12 +269,27 @@ impl Shard {
             Err(error) => return self.broken(net, link, error.sentence()),
         }
         let Some(mapped) = mapped else {
-            if let Some(stats) = stats {
-                stats.dropped_unmapped.increment();
+            match stats {
+                _ if circulates => self.drop_circulating(net, link, there.topic),
+                Some(stats) => stats.dropped_unmapped.increment(),
+                None => {}
             }
             self.answer_publish(slot, publish.qos, publish.packet_id, ReasonCode::SUCCESS);
             return Flow::Continue;
         };
+        self.send_from_bridge(net, slot, publish, &mapped);
+        Flow::Continue
+    }
+
+    /// Sends a message of the remote broker on, as the rule has made it.
+    fn send_from_bridge(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        publish: &Publish<'_>,
+        mapped: &Publish<'_>,
+    ) {
+        let session = &self.sessions[slot];
         let (source, generation) = (session.source(), session.generation());
         let retained_version =
             if mapped.retain { self.take_retained_version(net, mapped.topic) } else { 0 };
@@ -259,13 +298,16 @@ impl Shard {
         let to = route.to.clone();
         let intake = Intake { now_ns: net.now_ns(), routed_version, source, retained_version };
         let topic = Arc::clone(&route.topic);
-        let message = Message::from_input(topic, &mapped, intake, net.shared_input());
+        let message = if self.passes_on(&to, source) {
+            Message::from_bridge(topic, mapped, intake, net.shared_input())
+        } else {
+            Message::from_input(topic, mapped, intake, net.shared_input())
+        };
         // The exchange is the one with the remote broker, whatever form the message has here.
         let qos = publish.qos;
         let acknowledge =
             publish.packet_id.map(|packet_id| Acknowledge { slot, generation, qos, packet_id });
         self.send_to(net, message, to, acknowledge);
-        Flow::Continue
     }
 }
 

@@ -124,6 +124,7 @@ impl Shard {
             subscribing: Asking::Done,
             unsubscribing: Asking::Done,
             told_refusal: LastTold::default(),
+            told_loop: LastTold::default(),
             granted: Granted::ALL,
             held_bytes: 0,
         });

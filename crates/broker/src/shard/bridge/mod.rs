@@ -57,6 +57,8 @@ struct BridgeLink {
     unsubscribing: Asking,
     /// When the log last told of a message that the remote broker refused.
     told_refusal: LastTold,
+    /// When the log last told of a message that circulates.
+    told_loop: LastTold,
     granted: Granted,
     /// Bytes in the queue that are counted in the bridge's total.
     held_bytes: u64,

@@ -71,12 +71,10 @@ impl Shard {
         let bridge = self.shared.bridges.at(entry.bridge);
         let rules = bridge.ingress_of(entry.number);
         let refused = rules.zip(&suback.reasons).find(|(_, reason)| reason.is_error());
-        let Some((rule, reason)) = refused else {
-            if let Some(stats) = bridge.stats(entry.number) {
-                stats.set_subscribed();
-            }
-            return;
-        };
+        if let Some(stats) = bridge.stats(entry.number) {
+            stats.set_subscribed(refused.is_none());
+        }
+        let Some((rule, reason)) = refused else { return };
         let text = said(suback.reason_string);
         let why = format!("it refused the subscription to `{}`: {reason}{text}", rule.filter);
         let (name, connection) = (&*bridge.config().name, entry.number + 1);

@@ -10,6 +10,7 @@ use tacho_session::{BatchSeq, Overflow, WillState};
 use super::{Connection, agree, packet_size_max};
 use crate::config::{Level, QueuePolicy};
 use crate::delivery::{Body, Copy, NO_GROUP};
+use crate::hops;
 use crate::keys::{ClientKey, ConnectingClient, SessionSlot};
 use crate::message::{Message, Source};
 use crate::shard::durability::Machine;
@@ -59,7 +60,9 @@ impl Shard {
         };
         let source = self.sessions[slot].source();
         let will = connect.will.as_ref().map(|will| will_state(will, source));
-        let peer = if has_bridge_bit(packet) { Peer::Bridge } else { Peer::Client };
+        let is_bridge =
+            has_bridge_bit(packet) || hops::is_bridge(connect.properties.user_properties);
+        let peer = if is_bridge { Peer::Bridge } else { Peer::Client };
         let policy = self.queue_policy_of(conn, expiry_s);
         self.sessions[slot].requested_by(peer);
         self.sessions[slot].set_queue_policy(policy);

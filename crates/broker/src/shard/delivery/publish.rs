@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tacho_codec::{PacketId, Publish, QoS, ReasonCode};
 use tacho_net::ConnId;
@@ -58,6 +59,7 @@ impl Shard {
             return Flow::Continue;
         }
         let (source, generation) = (session.source(), session.generation());
+        let by_bridge = session.is_bridge();
         let retained_version =
             if publish.retain { self.take_retained_version(net, topic) } else { 0 };
         let routed_version = self.routing.version();
@@ -65,7 +67,11 @@ impl Shard {
         let to = route.to.clone();
         let intake = Intake { now_ns, routed_version, source, retained_version };
         let topic = Arc::clone(&route.topic);
-        let message = Message::from_input(topic, publish, intake, net.shared_input());
+        let message = if by_bridge && self.passes_on(&to, source) {
+            Message::from_bridge(topic, publish, intake, net.shared_input())
+        } else {
+            Message::from_input(topic, publish, intake, net.shared_input())
+        };
         let acknowledge = publish.packet_id.map(|packet_id| Acknowledge {
             slot,
             generation,
@@ -74,6 +80,11 @@ impl Shard {
         });
         self.send_to(net, message, to, acknowledge);
         Flow::Continue
+    }
+
+    /// Whether a message of this source may leave by a bridge, of this broker or of others.
+    pub(in crate::shard) fn passes_on(&self, to: &Destinations, source: Source) -> bool {
+        to.bridges.takes(source) || self.shared.bridges_subscribe.load(Ordering::Relaxed)
     }
 
     /// Refuses a PUBLISH that the session has noted.

@@ -201,9 +201,7 @@ impl RouteCache {
             }
             if !route.to.local.is_empty() || route.to.groups.is_some() {
                 let before = route.bytes();
-                let (remote, durable, full) = (ShardSet::EMPTY, ShardSet::EMPTY, ShardSet::EMPTY);
-                let (groups, local) = (None, Rc::from([]));
-                route.to = Destinations { remote, durable, full, groups, local };
+                route.to = Destinations::none();
                 route.map_generation = u64::MAX;
                 self.bytes = self.bytes - before + route.bytes();
                 self.evictions += 1;

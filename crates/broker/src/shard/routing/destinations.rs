@@ -10,6 +10,7 @@ use tacho_topic::{Group, MatchedShards, RouteSnapshot, ShardSet, SubscriptionInd
 
 use crate::bridge::Bridges;
 use crate::keys::SessionSlot;
+use crate::message::Source;
 use crate::subscription::{Scope, SubscriptionOptions, Target, merge_targets, rule_id};
 
 /// Where one topic's messages go. Cheap to clone, so that routing borrows nothing.
@@ -26,9 +27,47 @@ pub(crate) struct Destinations {
     pub(crate) groups: Option<Rc<[Arc<Group>]>>,
     /// Sessions of this shard.
     pub(crate) local: Rc<[Target]>,
+    pub(crate) bridges: LeavesBy,
+}
+
+/// The bridges to which a topic's messages go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LeavesBy {
+    #[default]
+    None,
+    /// Those of this source do not go there.
+    One(Source),
+    Several,
+}
+
+impl LeavesBy {
+    /// Whether messages of this source leave by a bridge.
+    pub(crate) fn takes(self, source: Source) -> bool {
+        match self {
+            Self::None => false,
+            Self::One(bridge) => bridge != source,
+            Self::Several => true,
+        }
+    }
+
+    fn and(self, bridge: Source) -> Self {
+        if self == Self::None { Self::One(bridge) } else { Self::Several }
+    }
 }
 
 impl Destinations {
+    /// No receivers.
+    pub(crate) fn none() -> Self {
+        Self {
+            remote: ShardSet::EMPTY,
+            durable: ShardSet::EMPTY,
+            full: ShardSet::EMPTY,
+            groups: None,
+            local: Rc::from([]),
+            bridges: LeavesBy::None,
+        }
+    }
+
     /// Whether a receiver's queue is full, so that messages of QoS 1 and 2 have to be refused.
     pub(crate) fn is_full(&self) -> bool {
         let mut groups = self.groups.iter().flat_map(|groups| groups.iter());
@@ -45,20 +84,21 @@ pub(crate) struct BridgeRoutes {
 
 impl BridgeRoutes {
     /// Adds the members that carry a topic: those of this shard and the shards of the others.
-    /// Returns the shards of all of them.
+    /// Returns the shards of all of them, and the bridges.
     fn find(
         &self,
         topic: &str,
         shard: usize,
         remote: &mut ShardSet,
         targets: &mut Vec<Target>,
-    ) -> ShardSet {
-        let mut owners = ShardSet::EMPTY;
+    ) -> (ShardSet, LeavesBy) {
+        let (mut owners, mut leaves_by) = (ShardSet::EMPTY, LeavesBy::None);
         for (place, bridge) in self.bridges.iter().enumerate() {
             let Some((rule, _)) = bridge.egress(topic) else { continue };
             let link = bridge.link_of(rule, topic);
             let owner = self.bridges.shard_of(bridge, link);
             owners.insert(owner);
+            leaves_by = leaves_by.and(bridge.source);
             if owner != shard {
                 remote.insert(owner);
             } else if let Some(&session) = self.links.get(&(place, link)) {
@@ -72,7 +112,7 @@ impl BridgeRoutes {
                 });
             }
         }
-        owners
+        (owners, leaves_by)
     }
 }
 
@@ -96,9 +136,12 @@ pub(super) fn match_topic(
     groups.sort_unstable_by_key(|group| group.id());
     let groups = if groups.is_empty() { None } else { Some(groups.into()) };
     let mut local = merge_targets(matched);
+    let mut leaves_by = LeavesBy::None;
     if let Some(bridges) = bridges {
         // The sessions of bridges last.
-        durable = durable.union(bridges.find(topic, shard, &mut remote, &mut local));
+        let owners;
+        (owners, leaves_by) = bridges.find(topic, shard, &mut remote, &mut local);
+        durable = durable.union(owners);
     }
-    Destinations { remote, durable, full, groups, local: local.into() }
+    Destinations { remote, durable, full, groups, local: local.into(), bridges: leaves_by }
 }

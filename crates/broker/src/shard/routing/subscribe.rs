@@ -2,6 +2,8 @@
 //!
 //! A packet with a malformed filter ends the connection, and none of its filters takes effect.
 
+use std::sync::atomic::Ordering;
+
 use tacho_codec::{
     Packet, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeFilter, UnsubAck, Unsubscribe,
     UserProperties, Version,
@@ -130,6 +132,7 @@ impl Shard {
         let mut options = SubscriptionOptions::new(&requested.options, id);
         let handling = requested.options.retain_handling;
         if is_bridge {
+            self.shared.bridges_subscribe.store(true, Ordering::Relaxed);
             options.no_local = !filter.is_shared();
             options.retain_as_published = true;
         }

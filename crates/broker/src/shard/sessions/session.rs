@@ -61,7 +61,7 @@ pub(in crate::shard) struct DroppedInKeeping {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::shard) enum Peer {
     Client,
-    /// A client that is another broker's bridge (3.1.1).
+    /// A client that is another broker's bridge, as its CONNECT says.
     Bridge,
     /// Another broker, to which the shard's link of this number connects.
     Broker {
@@ -121,7 +121,7 @@ impl Session {
         self.source
     }
 
-    /// Whether its client is another broker's bridge (3.1.1).
+    /// Whether its client is another broker's bridge.
     pub(in crate::shard) fn is_bridge(&self) -> bool {
         self.peer == Peer::Bridge
     }
