@@ -203,8 +203,7 @@ impl Message {
             return Self::from_input(topic, publish, intake, input);
         }
         let user = hops::after_bridge(publish.properties.user_properties);
-        let properties =
-            PublishProperties { user_properties: user.view(), ..publish.properties };
+        let properties = PublishProperties { user_properties: user.view(), ..publish.properties };
         Self::from_input(topic, &Publish { properties, ..*publish }, intake, input)
     }
 

@@ -252,8 +252,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_answers_pings_and_no_messages_is_disconnected() {
-        let settings =
-            LinkSettings { health_check_ns: 0, ack_timeout_ns: 15 * S, ..SETTINGS };
+        let settings = LinkSettings { health_check_ns: 0, ack_timeout_ns: 15 * S, ..SETTINGS };
         let mut link = Link::new(settings, S, 1);
         due(&mut link);
         link.accepted(2 * S, 0);

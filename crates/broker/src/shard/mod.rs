@@ -227,6 +227,7 @@ impl Handler for Shard {
         net.begin_work();
         let mut is_unfinished = self.answer_replays(net);
         is_unfinished |= self.remove_ended(net);
+        is_unfinished |= self.continue_redistribution(net);
         net.begin_work();
         is_unfinished |= self.serve_committed(net);
         is_unfinished |= self.continue_recovery(net);

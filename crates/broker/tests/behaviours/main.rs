@@ -10,6 +10,7 @@ mod exchanges;
 mod leaving;
 mod lifecycle;
 mod malformed;
+mod pieces;
 mod properties;
 mod publish;
 mod races;

@@ -15,14 +15,14 @@ pub(crate) const VERSION: Version = Version::V311;
 
 /// A turn of a millisecond, what newcomers have beside it, and what its parts overrun their shares
 /// by, 32 units each, when a unit takes a microsecond on average.
-const LONGEST_TURN_NS: u64 = 4_000_000;
+pub(crate) const LONGEST_TURN_NS: u64 = 4_000_000;
 
 pub(crate) fn cluster(toml: &str) -> Cluster {
     cluster_with(toml, Faults::default())
 }
 
 /// The same where work takes time, so that turns are cut.
-fn busy_cluster(toml: &str) -> Cluster {
+pub(crate) fn busy_cluster(toml: &str) -> Cluster {
     cluster_with(toml, Faults { unit_ns_max: 2_000, ..Faults::default() })
 }
 
@@ -62,7 +62,7 @@ fn subscribe(peer: &Peer, filter: &str) {
     subscribe_at(peer, filter, QoS::AtMostOnce);
 }
 
-fn subscribe_at(peer: &Peer, filter: &str, qos: QoS) {
+pub(crate) fn subscribe_at(peer: &Peer, filter: &str, qos: QoS) {
     let options = SubscribeOptions { qos, ..SubscribeOptions::default() };
     send(
         peer,
@@ -77,16 +77,16 @@ fn subscribe_at(peer: &Peer, filter: &str, qos: QoS) {
 
 /// What a client has seen that pings in every turn.
 #[derive(Default)]
-struct Beside {
-    turns: usize,
+pub(crate) struct Beside {
+    pub(crate) turns: usize,
     /// Writes with answers.
     writes: usize,
     /// The most turns between two of them.
-    wait: usize,
+    pub(crate) wait: usize,
 }
 
 /// Takes turns until the shard has nothing to do, while `other` pings in each.
-fn turns_beside(cluster: &mut Cluster, other: &Peer) -> Beside {
+pub(crate) fn turns_beside(cluster: &mut Cluster, other: &Peer) -> Beside {
     let (mut seen, mut waits) = (Beside::default(), 0);
     loop {
         send(other, &Packet::PingReq);

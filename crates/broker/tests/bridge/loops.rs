@@ -89,12 +89,13 @@ fn a_message_goes_round_three_brokers_a_bounded_number_of_times() {
     let two = TestBroker::configured(&passes_on(three.address, ""));
     let one = TestBroker::configured(&passes_on(two.address, ""));
     to_one.plug(one.address);
-    [&one, &two, &three].map(wait_up);
+    [&one, &two, &three].into_iter().for_each(wait_up);
     let mut subscribers = [&one, &two, &three].map(subscriber);
     for qos in ALL_QOS {
         one.connected("p", Version::V5).publish("t/a", b"round", qos, false);
         // At the first broker it has passed none, then four in all.
-        for (at, expected) in [(0, None), (1, Some("1")), (2, Some("2")), (0, Some("3")), (1, Some("4"))]
+        for (at, expected) in
+            [(0, None), (1, Some("1")), (2, Some("2")), (0, Some("3")), (1, Some("4"))]
         {
             let received = subscribers[at].receive_and_ack();
             assert_eq!((&*received.payload, hops(&received)), (&b"round"[..], expected));

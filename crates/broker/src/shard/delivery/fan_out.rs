@@ -1,12 +1,14 @@
-//! Fan-out: one message to the sessions of this shard that want it.
+//! Fan-out: one message to the sessions of this shard that want it, and to shared groups if they
+//! are many.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tacho_session::{BatchSeq, Delivery};
+use tacho_topic::Group;
 
-use crate::delivery::Receipt;
-use crate::delivery::{Body, Copy, NO_GROUP};
+use crate::delivery::{Body, Copy, ForOne, NO_GROUP, Owed, Receipt};
 use crate::message::Message;
 use crate::shard::durability::Acknowledge;
 use crate::shard::permission::may_receive;
@@ -19,6 +21,8 @@ const OVERTAKEN_MAX: usize = 16;
 const AT_ONCE_MAX: usize = 64;
 /// Between two looks at what is left of the turn.
 const TARGETS_PER_LOOK: usize = 32;
+/// What a message for a group costs.
+const GROUP_UNITS: u32 = 2;
 /// Long fan-outs run ahead of the writes to their receivers by so much: while their output waits,
 /// more messages leave with one write. Bytes per shard at least, and bytes per connection.
 const AHEAD_BYTES_MIN: usize = 4 * 1024 * 1024;
@@ -30,6 +34,9 @@ pub(crate) struct FanOut {
     message: Message,
     targets: Rc<[Target]>,
     position: usize,
+    /// Shared groups that were too many for one event; they come before the targets.
+    groups: GroupList,
+    groups_position: usize,
     acknowledge: Option<Acknowledge>,
     /// It is a part of a message's distribution.
     pub(in crate::shard) receipt: Option<Receipt>,
@@ -50,12 +57,35 @@ impl FanOut {
             message,
             targets,
             position: 0,
+            groups: None,
+            groups_position: 0,
             acknowledge,
             receipt: None,
             batch: BatchSeq::DONE,
             newest_session: 0,
         }
     }
+
+    /// The same, to these groups too.
+    pub(super) fn with_groups(self, groups: GroupList) -> Self {
+        Self { groups, ..self }
+    }
+
+    /// All its receivers, and how many of them have it.
+    fn len(&self) -> usize {
+        self.targets.len() + len_of(self.groups.as_ref())
+    }
+
+    fn done(&self) -> usize {
+        self.position + self.groups_position
+    }
+}
+
+/// Shared groups that a message goes to.
+type GroupList = Option<Rc<[Arc<Group>]>>;
+
+pub(super) fn len_of(groups: Option<&Rc<[Arc<Group>]>>) -> usize {
+    groups.map_or(0, |groups| groups.len())
 }
 
 impl Shard {
@@ -63,7 +93,7 @@ impl Shard {
     /// or it must not overtake an unfinished one: then it waits, so that order never breaks.
     #[inline]
     pub(in crate::shard) fn fan_out(&mut self, net: &mut Net, mut fan_out: FanOut) {
-        let targets_len = fan_out.targets.len();
+        let targets_len = fan_out.len();
         fan_out.newest_session = self.sessions.newest_generation();
         if self.finishes_now(&fan_out.message, targets_len) {
             self.delivery.left_this_turn = self.delivery.left_this_turn.saturating_sub(targets_len);
@@ -71,6 +101,22 @@ impl Shard {
             debug_assert!(finished, "an unlimited budget suffices");
         } else {
             self.delivery.fan_outs.push_back(fan_out);
+        }
+    }
+
+    /// Splits the groups of a message: those that get it at once, and those that wait in its
+    /// fan-out because they are many, or because it must not overtake others.
+    #[inline]
+    pub(super) fn at_once_or_later(
+        &self,
+        groups: GroupList,
+        message: &Message,
+    ) -> (GroupList, GroupList) {
+        let is_short = len_of(groups.as_ref()) <= AT_ONCE_MAX;
+        if groups.is_none() || (is_short && self.may_overtake(message)) {
+            (groups, None)
+        } else {
+            (None, groups)
         }
     }
 
@@ -113,14 +159,14 @@ impl Shard {
             && !self.is_far_ahead(net)
             && let Some(mut fan_out) = self.delivery.fan_outs.pop_front()
         {
-            let before = fan_out.position;
+            let before = fan_out.done();
             let publisher = fan_out.acknowledge;
             if !self.advance(net, &mut fan_out, budget) {
                 self.delivery.fan_outs.push_front(fan_out);
                 return;
             }
             // An empty fan-out costs a little too.
-            budget = budget.saturating_sub((fan_out.position - before).max(1));
+            budget = budget.saturating_sub((fan_out.done() - before).max(1));
             if let Some(publisher) = publisher
                 && self.is_session(publisher)
             {
@@ -143,6 +189,7 @@ impl Shard {
     /// Delivers to up to `count` more targets, as long as the turn lasts or, if they are few, in
     /// any case; true when none is left.
     fn advance(&mut self, net: &mut Net, fan_out: &mut FanOut, count: usize) -> bool {
+        let Some(count) = self.advance_groups(net, fan_out, count) else { return false };
         let len = fan_out.targets.len();
         let end = len.min(fan_out.position.saturating_add(count));
         if end - fan_out.position > 1 {
@@ -176,6 +223,50 @@ impl Shard {
             self.part_ended(net, receipt, fan_out.batch);
         }
         true
+    }
+
+    /// Routes to up to `count` more groups, as long as the turn lasts. Returns how many targets may
+    /// follow; `None` if groups are left.
+    #[inline]
+    fn advance_groups(
+        &mut self,
+        net: &mut Net,
+        fan_out: &mut FanOut,
+        count: usize,
+    ) -> Option<usize> {
+        match &fan_out.groups {
+            None => Some(count),
+            Some(groups) => {
+                let groups = Rc::clone(groups);
+                self.route_to_more(net, fan_out, &groups, count)
+            }
+        }
+    }
+
+    #[cold]
+    fn route_to_more(
+        &mut self,
+        net: &mut Net,
+        fan_out: &mut FanOut,
+        groups: &[Arc<Group>],
+        count: usize,
+    ) -> Option<usize> {
+        let end = groups.len().min(fan_out.groups_position.saturating_add(count));
+        let left = count - (end - fan_out.groups_position);
+        while fan_out.groups_position < end {
+            let group = &groups[fan_out.groups_position];
+            fan_out.groups_position += 1;
+            let owed = match fan_out.receipt {
+                Some(own) => self.owed_of_distribution(group, own, &fan_out.message),
+                None => Owed::Nothing,
+            };
+            let message = fan_out.message.clone();
+            self.route_to_group(net, group, ForOne { message, owed });
+            if !net.charge(GROUP_UNITS) {
+                break;
+            }
+        }
+        (fan_out.groups_position == groups.len() && !net.budget().is_spent()).then_some(left)
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use crate::delivery::{ForOne, Receipt};
 use crate::keys::{SessionSlot, TenantId};
 use crate::mail::{Mail, SysValue};
 use crate::message::{Intake, Message, Source};
-use crate::shard::delivery::FanOut;
+use crate::shard::delivery::fan_out::{FanOut, len_of};
 use crate::shard::durability::{Acknowledge, Sending};
 use crate::shard::output::Flow;
 use crate::shard::permission::may_publish;
@@ -158,14 +158,15 @@ impl Shard {
         if message.header().retain {
             self.send_to_retained_owner(net, &message);
         }
-        if let Some(groups) = &to.groups {
+        let (at_once, later) = self.at_once_or_later(to.groups, &message);
+        if let Some(groups) = &at_once {
             self.route_to_groups(net, groups, &message);
         }
         for shard in to.remote.iter() {
             self.stats.forwarded_total.increment();
             net.post(shard, Mail::Deliver(message.clone(), None));
         }
-        self.fan_out(net, FanOut::new(message, to.local, acknowledge));
+        self.fan_out(net, FanOut::new(message, to.local, acknowledge).with_groups(later));
     }
 
     /// The same where some of it may have to be safe before it is acknowledged.
@@ -181,7 +182,8 @@ impl Shard {
             sending.batch = self.record_retained(&message);
             self.send_to_retained_owner(net, &message);
         }
-        for group in to.groups.iter().flat_map(|groups| groups.iter()) {
+        let (at_once, later) = self.at_once_or_later(to.groups, &message);
+        for group in at_once.iter().flat_map(|groups| groups.iter()) {
             let owed = self.owed_to_group(group, &mut sending, &message);
             self.route_to_group(net, group, ForOne { message: message.clone(), owed });
         }
@@ -190,13 +192,13 @@ impl Shard {
             let receipt = self.receipt_of((shard, to.durable), &mut sending, &message);
             net.post(shard, Mail::Deliver(message.clone(), receipt));
         }
-        if !self.finishes_now(&message, to.local.len()) {
+        if !self.finishes_now(&message, to.local.len() + len_of(later.as_ref())) {
             // Before it has reached all, others may be through with it.
-            self.open_for_later(to.durable, &mut sending, &message);
+            self.open_for_later((to.durable, later.as_deref()), &mut sending, &message);
         }
         let receipt = self.own_receipt(&mut sending);
         let (batch, acknowledge) = (sending.batch, sending.acknowledge);
-        let mut fan_out = FanOut::new(message, to.local, acknowledge);
+        let mut fan_out = FanOut::new(message, to.local, acknowledge).with_groups(later);
         (fan_out.receipt, fan_out.batch) = (receipt, batch);
         self.fan_out(net, fan_out);
     }

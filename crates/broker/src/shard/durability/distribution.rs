@@ -11,6 +11,8 @@
 //! shard that finds the next place for it gives up the former one in the same event, so that one
 //! replaces the other in one commit.
 
+use std::sync::Arc;
+
 use tacho_codec::{PacketId, QoS, ReasonCode};
 use tacho_journal::{CommitSeq, MessageId, Record, Urgency};
 use tacho_session::BatchSeq;
@@ -99,15 +101,35 @@ impl Shard {
         Some(Receipt { shard: self.id as u16, distribution: index })
     }
 
+    /// The same for a group that gets the message in a later turn: `own` is the receipt of the
+    /// sender's own part, which is not ended yet.
+    pub(in crate::shard) fn owed_of_distribution(
+        &mut self,
+        group: &Group,
+        own: Receipt,
+        message: &Message,
+    ) -> Owed {
+        let is_wanted = message.header().qos != QoS::AtMostOnce && group.durable_members() > 0;
+        let journal = self.durability.journal.as_mut().filter(|_| is_wanted);
+        let open = journal.and_then(|j| j.distributions.get_mut(own.distribution as usize));
+        open.map_or(Owed::Nothing, |open| {
+            open.missing += 1;
+            Owed::Receipt(own)
+        })
+    }
+
     /// The fan-out of a message goes on in later turns: it is noted as open if its receivers may be
-    /// durable. `durable` are the shards of such receivers.
+    /// durable. `durable` are the shards of such receivers, `groups` the groups among these.
     pub(in crate::shard) fn open_for_later(
         &mut self,
-        durable: ShardSet,
+        (durable, groups): (ShardSet, Option<&[Arc<Group>]>),
         sending: &mut Sending,
         message: &Message,
     ) {
-        if self.has_durable_receivers(durable) && message.header().qos != QoS::AtMostOnce {
+        let is_group_durable = || groups.is_some_and(|g| g.iter().any(|g| g.durable_members() > 0));
+        if message.header().qos != QoS::AtMostOnce
+            && (self.has_durable_receivers(durable) || is_group_durable())
+        {
             self.open_distribution(sending, message);
         }
     }

@@ -21,6 +21,7 @@ mod redeliver;
 mod restore;
 mod waiting;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -47,6 +48,7 @@ use waiting::WaitingMessages;
 
 use full::GroupFullness;
 pub(super) use memberships::{EndedMemberships, Memberships};
+use redeliver::Left;
 
 /// Largest number of publishers with a remembered shard or member; beyond it all are dropped.
 const STICKY_MAX: usize = 65_536;
@@ -72,6 +74,8 @@ pub(crate) struct LocalGroups {
     groups: Slab<Box<LocalGroup>>,
     /// The shard bound to a publisher in a group by the sticky strategy.
     sticky: HashMap<(u64, u64), u16, RandomState>,
+    /// Undelivered messages of members that left, on their way to others.
+    left: VecDeque<Left>,
     /// Where messages that wait are counted.
     stats: Arc<ShardStats>,
 }
@@ -103,7 +107,13 @@ pub(super) struct Membership {
 
 impl LocalGroups {
     pub(super) fn new(stats: Arc<ShardStats>) -> Self {
-        Self { places: GroupPlaces::new(), groups: Slab::new(), sticky: HashMap::default(), stats }
+        Self {
+            places: GroupPlaces::new(),
+            groups: Slab::new(),
+            sticky: HashMap::default(),
+            left: VecDeque::new(),
+            stats,
+        }
     }
 
     /// The place of a group, made if it has none here.

@@ -5,6 +5,7 @@
 //! When the session ends, unacknowledged QoS 1 messages go to other members too; sent QoS 2
 //! messages do not [MQTT-4.8.2-5].
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tacho_codec::QoS;
@@ -17,6 +18,11 @@ use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::delivery::{ForOne, Owed};
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
+
+/// Messages of a member that left which others get at once.
+const AT_ONCE_MAX: usize = 64;
+/// What one costs.
+const LEFT_UNITS: u32 = 2;
 
 /// An undelivered message of a member that left.
 pub(in crate::shard) struct Left {
@@ -62,24 +68,52 @@ impl Shard {
         self.of_groups(slot, left.as_deref(), undelivered, places)
     }
 
-    /// Gives a member's undelivered messages to others.
+    /// Gives a member's undelivered messages to others, behind those of members that left before:
+    /// a few at once, the others in later turns.
     pub(in crate::shard) fn redistribute(&mut self, net: &mut Net, left: Vec<Left>) {
         self.stats.shared_redelivered_total.add(left.len() as u64);
-        for Left { group, body, place } in left {
-            net.charge(1);
-            // Without its group no other session may get the message.
-            let Some(group) = group else {
-                self.settle(net, place.map_or(Owed::Nothing, Owed::Place), BatchSeq::DONE);
-                continue;
-            };
-            match (body, place) {
-                (Body::Here(message), place) => {
-                    let owed = place.map_or(Owed::Nothing, Owed::Place);
-                    self.route_to_group(net, &group, ForOne { message, owed });
-                }
-                (Body::Stored(id), Some(place)) => self.load_for_group(net, &group, id, place),
-                (Body::Stored(_), None) => {}
+        self.groups.left.extend(left);
+        self.redistribute_more(net, AT_ONCE_MAX);
+        if !self.groups.left.is_empty() {
+            net.turn_again();
+        }
+    }
+
+    /// Goes on with the messages of members that left, as long as the turn lasts. True if there are
+    /// more.
+    #[inline]
+    pub(in crate::shard) fn continue_redistribution(&mut self, net: &mut Net) -> bool {
+        if self.groups.left.is_empty() {
+            return false;
+        }
+        net.begin_work();
+        self.redistribute_more(net, usize::MAX);
+        !self.groups.left.is_empty()
+    }
+
+    fn redistribute_more(&mut self, net: &mut Net, count: usize) {
+        for _ in 0..count {
+            let Some(left) = self.groups.left.pop_front() else { break };
+            self.redistribute_one(net, left);
+            if !net.charge(LEFT_UNITS) {
+                break;
             }
+        }
+        if self.groups.left.is_empty() {
+            self.groups.left = VecDeque::new();
+        }
+    }
+
+    fn redistribute_one(&mut self, net: &mut Net, Left { group, body, place }: Left) {
+        let owed = place.map_or(Owed::Nothing, Owed::Place);
+        // Without its group no other session may get the message.
+        let Some(group) = group else { return self.settle(net, owed, BatchSeq::DONE) };
+        match (body, place) {
+            (Body::Here(message), _) => {
+                self.route_to_group(net, &group, ForOne { message, owed });
+            }
+            (Body::Stored(id), Some(place)) => self.load_for_group(net, &group, id, place),
+            (Body::Stored(_), None) => {}
         }
     }
 

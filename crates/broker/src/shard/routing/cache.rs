@@ -1,11 +1,10 @@
 //! The routes that a shard remembers: where messages to a topic go is computed once and kept while
 //! it is valid.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use tacho_topic::{Group, RouteSnapshot, ShardSet, SubscriptionIndex, TopicFilter, TopicHash};
+use tacho_topic::{Group, RouteSnapshot, SubscriptionIndex, TopicFilter, TopicHash};
 
 use super::destinations::{BridgeRoutes, Destinations, match_topic};
 use crate::keys::SessionSlot;
@@ -258,6 +257,8 @@ impl LocalGenerations {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use tacho_topic::{RouteChange, RouteMap};
 
     use super::*;

@@ -139,7 +139,12 @@ impl FullSessions {
     }
 
     /// Nothing marks a filter for this session any more: it has no subscription to it, or has room.
-    pub(super) fn unmark(&mut self, slot: SessionSlot, filter: &TopicFilter, changes: &mut Vec<RouteChange>) {
+    pub(super) fn unmark(
+        &mut self,
+        slot: SessionSlot,
+        filter: &TopicFilter,
+        changes: &mut Vec<RouteChange>,
+    ) {
         let Some(session) = self.sessions.get_mut(&slot) else { return };
         if session.marked.remove(filter) {
             self.marks.remove(filter, changes);

@@ -1,0 +1,97 @@
+//! What is asked of shared groups is cut into pieces: on simulated loops, where turns can be counted.
+
+use tacho_codec::{Direction, Packet, PacketId, Publish, QoS, split_frame};
+use tacho_net::sim::Peer;
+
+use super::turns::{
+    Beside, LONGEST_TURN_NS, VERSION, busy_cluster, connected, settle, subscribe_at, turns_beside,
+};
+
+/// Messages at QoS 1, numbered, in one write.
+fn publish_numbered(peer: &Peer, topic: &str, count: u16) {
+    let mut bytes = Vec::new();
+    for number in 1..=count {
+        let (payload, packet_id) = (number.to_be_bytes(), PacketId::new(number));
+        let qos = QoS::AtLeastOnce;
+        let publish = Publish { topic, qos, packet_id, payload: &payload, ..Publish::default() };
+        Packet::Publish(publish).encode(VERSION, &mut bytes).unwrap();
+    }
+    assert!(peer.send(&bytes));
+    peer.arrive(usize::MAX);
+}
+
+/// The numbers of the messages that a peer received.
+fn numbers(peer: &Peer) -> Vec<u16> {
+    let bytes = peer.receive(usize::MAX);
+    let (mut rest, mut numbers) = (&bytes[..], Vec::new());
+    while let Some(frame) = split_frame(rest, u32::MAX).unwrap() {
+        if let Packet::Publish(publish) =
+            Packet::decode(&frame, VERSION, Direction::ToClient).unwrap()
+        {
+            numbers.push(u16::from_be_bytes(publish.payload.try_into().unwrap()));
+        }
+        rest = &rest[frame.total_len..];
+    }
+    assert!(rest.is_empty(), "whole packets only");
+    numbers
+}
+
+// 45
+#[test]
+fn a_message_for_thousands_of_groups_reaches_each_once_in_many_short_turns() {
+    const GROUPS: usize = 4_000;
+    let toml = "shards = 1\n[limits]\nsubscriptions_per_session_max = 10000";
+    let mut cluster = busy_cluster(toml);
+    let cluster = &mut cluster;
+    let [other, publisher, member] =
+        ["other", "publisher", "member"].map(|id| connected(cluster, id));
+    for number in 0..GROUPS {
+        subscribe_at(&member, &format!("$share/g{number}/t"), QoS::AtMostOnce);
+        settle(cluster);
+    }
+    subscribe_at(&other, "t", QoS::AtMostOnce);
+    settle(cluster);
+    for peer in [&member, &other] {
+        peer.receive(usize::MAX);
+    }
+    // The second message is behind the first one in each group.
+    publish_numbered(&publisher, "t", 2);
+    let Beside { turns, wait, .. } = turns_beside(cluster, &other);
+    assert!(turns > 8 && wait <= 2, "{turns} turns, {wait} between answers");
+    let got = numbers(&member);
+    assert_eq!(got[..GROUPS], [1; GROUPS]);
+    assert_eq!(got[GROUPS..], [2; GROUPS]);
+    let acknowledged = publisher.receive(usize::MAX);
+    assert_eq!(acknowledged, [0x40, 2, 0, 1, 0x40, 2, 0, 2], "once all have it");
+    let longest_ns = cluster.counter("turn_ns_max");
+    assert!(longest_ns < LONGEST_TURN_NS, "{longest_ns} ns");
+}
+
+// 45
+// [MQTT-4.8.2-5]
+#[test]
+fn what_a_member_leaves_behind_goes_to_others_in_many_short_turns_and_in_order() {
+    const MESSAGES: u16 = 9_000;
+    const WINDOW: u16 = 1_024;
+    let toml = "shards = 1\nshared_subscription_strategy = 'hash_topic'";
+    let mut cluster = busy_cluster(toml);
+    let cluster = &mut cluster;
+    let [other, publisher, leaver, heir] =
+        ["other", "publisher", "leaver", "heir"].map(|id| connected(cluster, id));
+    subscribe_at(&leaver, "$share/g/t", QoS::AtLeastOnce);
+    settle(cluster);
+    publish_numbered(&publisher, "t", MESSAGES);
+    settle(cluster);
+    assert_eq!(numbers(&leaver), (1..=WINDOW).collect::<Vec<_>>(), "none is acknowledged");
+    subscribe_at(&heir, "$share/g/t", QoS::AtLeastOnce);
+    settle(cluster);
+    assert!(leaver.send(&[0xe0, 0]));
+    leaver.arrive(usize::MAX);
+    let Beside { turns, wait, .. } = turns_beside(cluster, &other);
+    assert!(turns > 8 && wait <= 2, "{turns} turns, {wait} between answers");
+    assert_eq!(cluster.counter("shared_redelivered_total"), u64::from(MESSAGES));
+    assert_eq!(numbers(&heir), (1..=WINDOW).collect::<Vec<_>>(), "in order");
+    assert_eq!(cluster.counter("waiting"), u64::from(MESSAGES), "the rest waits in its session");
+    let longest_ns = cluster.counter("turn_ns_max");
+    assert!(longest_ns < LONGEST_TURN_NS, "{longest_ns} ns");
+}
