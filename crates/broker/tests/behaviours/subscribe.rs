@@ -4,7 +4,8 @@ use tacho_codec::{
     Connect, ConnectProperties, Packet, PacketId, QoS, ReasonCode, SubAck, Subscribe,
 };
 use tacho_codec::{
-    RetainHandling, SubscribeFilter, SubscribeOptions, UnsubAck, Unsubscribe, Version,
+    RetainHandling, SubscribeFilter, SubscribeOptions, UnsubAck, Unsubscribe, UserProperties,
+    Version,
 };
 
 use tacho_testkit::{Client, VERSIONS, connect, each_broker};
@@ -365,5 +366,43 @@ fn too_many_subscriptions_are_refused_one_by_one() {
         assert_eq!(client.subscribe("b", QoS::AtLeastOnce), ReasonCode::GRANTED_QOS_1);
         client.unsubscribe("a");
         assert_eq!(client.subscribe("c", QoS::AtMostOnce), ReasonCode::GRANTED_QOS_0);
+    }
+}
+
+#[test]
+fn a_packet_with_more_filters_than_a_session_may_have_ends_the_connection() {
+    let packet = |count: usize, subscribes: bool| {
+        let (packet_id, user_properties) = (PacketId::FIRST, UserProperties::EMPTY);
+        if subscribes {
+            let asked = SubscribeFilter { filter: "a", options: SubscribeOptions::default() };
+            let (subscription_id, filters) = (None, vec![asked; count]);
+            Packet::Subscribe(Subscribe { packet_id, subscription_id, user_properties, filters })
+        } else {
+            let filters = vec!["a"; count];
+            Packet::Unsubscribe(Unsubscribe { packet_id, user_properties, filters })
+        }
+    };
+    for (limit, most) in [(2, 1_024), (3_000, 3_000)] {
+        let broker = tacho_testkit::TestBroker::configured(&format!(
+            "shards = 1\n[limits]\nsubscriptions_per_session_max = {limit}"
+        ));
+        for version in [Version::V5, Version::V311] {
+            for subscribes in [true, false] {
+                let mut client = broker.connected("c", version);
+                // Named again and again it is one subscription.
+                client.send(&packet(most, subscribes));
+                client.expect(|packet| match packet {
+                    Packet::SubAck(ack) => assert_eq!(ack.reasons.len(), most),
+                    other => assert!(matches!(other, Packet::UnsubAck(_)), "{other:?}"),
+                });
+                client.send(&packet(most + 1, subscribes));
+                match version {
+                    Version::V5 => {
+                        assert_eq!(client.expect_disconnect(), ReasonCode::QUOTA_EXCEEDED);
+                    }
+                    _ => client.expect_closed(),
+                }
+            }
+        }
     }
 }

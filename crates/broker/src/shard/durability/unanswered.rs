@@ -181,7 +181,7 @@ impl Shard {
             }
             match former {
                 None => self.forget_one(net, slot, &filter),
-                Some(former) => self.restore_options(net, slot, &filter, former),
+                Some(former) => self.restore_options(slot, &filter, former),
             }
         }
     }

@@ -16,8 +16,7 @@ use crate::subscription::SubscriptionOptions;
 const ENDS_PER_UNIT: usize = 8;
 
 impl Shard {
-    /// Makes a session a member, or replaces the options of its membership. The caller applies
-    /// `changes` to the route map.
+    /// Makes a session a member, which it is not. The caller applies `changes` to the route map.
     pub(in crate::shard) fn join_group(
         &mut self,
         net: &mut Net,
@@ -29,23 +28,30 @@ impl Shard {
         let group = self.shared.routes.group(shared);
         let local = self.groups.place(&group);
         let members = &mut self.groups.at(local).members;
-        let memberships = &mut self.sessions[slot].memberships.present;
-        if let Some(present) = memberships.iter().find(|m| m.local == local) {
-            members.get_mut(present.member).options = options;
-            return;
-        }
         if members.is_empty() {
             changes
                 .push(RouteChange::Add { filter: Filter::Shared(shared.clone()), shard: self.id });
         }
         let membership = Membership { local, member: members.insert(slot, options) };
-        memberships.push(membership);
+        self.sessions[slot].memberships.present.push(membership);
         group.member_joined();
         if self.sessions[slot].journal.is_durable() {
             self.member_is_durable(local, membership.member);
         }
         self.member_came(net, slot, membership);
         self.bind_no_more(slot);
+    }
+
+    /// Replaces the options of a session's membership.
+    pub(in crate::shard) fn change_membership(
+        &mut self,
+        slot: SessionSlot,
+        shared: &SharedFilter,
+        options: SubscriptionOptions,
+    ) {
+        if let Some(Membership { local, member }) = self.membership(slot, shared) {
+            self.groups.at(local).members.get_mut(member).options = options;
+        }
     }
 
     /// The options of a session's membership, if it is a member.

@@ -19,6 +19,11 @@ use crate::shard::permission::may_subscribe;
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
 
+/// Filters that a packet may name however few subscriptions a session may have.
+const FILTERS_PER_PACKET: usize = 1_024;
+/// What a filter costs, in the map that shards share too.
+const FILTER_UNITS: u32 = 3;
+
 /// A new subscription that wants the retained messages.
 struct WantsReplay {
     filter: tacho_topic::TopicFilter,
@@ -57,10 +62,14 @@ impl Shard {
         if self.is_unresponsive(net, conn) {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
+        if subscribe.filters.len() > self.filters_per_packet_max() {
+            return self.too_many_filters(net, conn);
+        }
         let filters = match parse_all(subscribe.filters.iter().map(|asked| asked.filter)) {
             Ok(filters) => filters,
             Err(error) => return self.malformed_filter(net, conn, error),
         };
+        net.charge(filters.len() as u32 * FILTER_UNITS);
         self.make_room_for(net, filters.len());
         // What is refused now is told now, and not behind what waits for a commit.
         let is_stalled = self.sessions[slot].journal.is_durable() && self.durability.is_stalled();
@@ -116,6 +125,19 @@ impl Shard {
     #[cold]
     fn malformed_filter(&mut self, net: &mut Net, conn: ConnId, error: FilterError) -> Flow {
         self.end_connection_because(net, conn, ReasonCode::MALFORMED_PACKET, error.sentence())
+    }
+
+    /// A packet is handled in one turn: its filters are limited by what a session may have, though
+    /// one that is named again and again adds nothing to that.
+    fn filters_per_packet_max(&self) -> usize {
+        self.limits().subscriptions_per_session_max.max(FILTERS_PER_PACKET)
+    }
+
+    #[cold]
+    fn too_many_filters(&mut self, net: &mut Net, conn: ConnId) -> Flow {
+        self.stats.refused_subscriptions_total.increment();
+        let why = "more topic filters in one packet than a session may have subscriptions";
+        self.end_connection_because(net, conn, ReasonCode::QUOTA_EXCEEDED, why)
     }
 
     /// One filter of a SUBSCRIBE.
@@ -215,7 +237,6 @@ impl Shard {
     /// A subscription that a session has gets its former options, in the journal too.
     pub(in crate::shard) fn restore_options(
         &mut self,
-        net: &mut Net,
         slot: SessionSlot,
         filter: &Filter,
         former: SubscriptionOptions,
@@ -227,7 +248,7 @@ impl Shard {
                 self.routing.insert(plain, slot, (former, is_durable), &mut changes);
                 self.change_replay(slot, plain, former);
             }
-            Filter::Shared(shared) => self.join_group(net, slot, shared, former, &mut changes),
+            Filter::Shared(shared) => self.change_membership(slot, shared, former),
         }
         self.shared.routes.apply(&changes);
         self.refresh_routes();
@@ -276,6 +297,7 @@ impl Shard {
                     self.change_replay(slot, filter, options);
                 }
             }
+            Filter::Shared(shared) if known => self.change_membership(slot, shared, options),
             // Shared subscriptions get no retained messages when they are made (4.8.2).
             Filter::Shared(shared) => {
                 self.join_group(net, slot, shared, options, &mut asked.changes);
@@ -294,10 +316,14 @@ impl Shard {
         if self.is_unresponsive(net, conn) {
             return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
         }
+        if unsubscribe.filters.len() > self.filters_per_packet_max() {
+            return self.too_many_filters(net, conn);
+        }
         let filters = match parse_all(unsubscribe.filters.iter().copied()) {
             Ok(filters) => filters,
             Err(error) => return self.malformed_filter(net, conn, error),
         };
+        net.charge(filters.len() as u32 * FILTER_UNITS);
         let mut changes = Vec::new();
         let mut batch = BatchSeq::DONE;
         let mut reasons = Vec::with_capacity(filters.len());
