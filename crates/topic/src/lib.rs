@@ -7,12 +7,14 @@
 //! - [`RouteMap`]: the read-mostly map from filters to shards that all shards share, with the
 //!   shared subscription groups ([`Group`]).
 //! - [`RetainedIndex`]: retained values by topic, with resumable cursors over a filter's matches.
+//! - [`GradualMap`]: the hash map that these use, which never pauses to be copied as a whole.
 //! - [`owner_shard`]: which shard owns a session or a retained topic.
 //!
 //! Nothing here knows sockets, sessions or time. Nothing recurses over topic levels, so a topic of
 //! tens of thousands of levels is slow, but safe.
 
 mod filter;
+mod gradual;
 mod index;
 mod level;
 mod matching;
@@ -22,6 +24,7 @@ mod retained;
 mod route;
 
 pub use filter::{Filter, FilterError, SharedFilter, TOPIC_LEN_MAX, TopicFilter};
+pub use gradual::GradualMap;
 pub use index::SubscriptionIndex;
 pub use matching::matches;
 

@@ -3,10 +3,8 @@
 mod subscribers;
 mod trie;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
-
 use crate::TopicFilter;
+use crate::gradual::GradualMap;
 use subscribers::Subscribers;
 use trie::Trie;
 
@@ -21,14 +19,14 @@ use trie::Trie;
 /// are random, because clients choose the filters.
 #[derive(Debug)]
 pub struct SubscriptionIndex<K, V> {
-    exact: HashMap<TopicFilter, Subscribers<K, V>, RandomState>,
+    exact: GradualMap<TopicFilter, Subscribers<K, V>>,
     wildcard: Trie<K, V>,
     len: usize,
 }
 
 impl<K, V> Default for SubscriptionIndex<K, V> {
     fn default() -> Self {
-        Self { exact: HashMap::default(), wildcard: Trie::default(), len: 0 }
+        Self { exact: GradualMap::default(), wildcard: Trie::default(), len: 0 }
     }
 }
 

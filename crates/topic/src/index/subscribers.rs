@@ -3,7 +3,8 @@
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
+
+use crate::gradual::GradualTable;
 
 /// Up to this many subscribers are searched linearly; above, positions are hashed.
 const SCAN_LEN_MAX: usize = 16;
@@ -26,7 +27,7 @@ pub(super) struct Many<K, V> {
 
 #[derive(Debug, Default)]
 struct Positions {
-    table: HashTable<u32>,
+    table: GradualTable<u32>,
     state: RandomState,
 }
 
@@ -150,9 +151,7 @@ impl Positions {
 
     fn remove<K: Copy + Eq + Hash, V>(&mut self, entries: &[(K, V)], at: usize) {
         let hash = self.state.hash_one(entries[at].0);
-        if let Ok(found) = self.table.find_entry(hash, |&present| present as usize == at) {
-            found.remove();
-        }
+        self.table.remove(hash, |&present| present as usize == at);
     }
 
     /// Records that the entry at `from` is about to move to `to`.

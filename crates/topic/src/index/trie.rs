@@ -6,9 +6,9 @@
 use std::hash::{BuildHasher, Hash, Hasher};
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
 
 use super::subscribers::Subscribers;
+use crate::gradual::{Chunks, GradualTable};
 use crate::level::{End, Level, Levels, Pending, split_end};
 
 /// The index of the root node. No node has it as a child, so it also marks an absent child.
@@ -17,10 +17,10 @@ const ROOT: u32 = 0;
 /// A trie of filters that contain a wildcard.
 #[derive(Debug)]
 pub(super) struct Trie<K, V> {
-    nodes: Vec<TrieNode<K, V>>,
+    nodes: Chunks<TrieNode<K, V>>,
     free: Vec<u32>,
     /// Nodes with a literal level, by parent and level.
-    literals: HashTable<u32>,
+    literals: GradualTable<u32>,
     state: RandomState,
 }
 
@@ -90,9 +90,9 @@ impl<K, V> TrieNode<K, V> {
 impl<K, V> Default for Trie<K, V> {
     fn default() -> Self {
         Self {
-            nodes: vec![TrieNode::new(ROOT, EdgeLabel::Plus)],
+            nodes: Chunks::new(TrieNode::new(ROOT, EdgeLabel::Plus)),
             free: Vec::new(),
-            literals: HashTable::new(),
+            literals: GradualTable::default(),
             state: RandomState::default(),
         }
     }
@@ -195,9 +195,8 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
                 at
             }
             None => {
-                self.nodes.push(child);
                 // Invariant: memory is exhausted before there are 2^32 nodes.
-                u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes")
+                u32::try_from(self.nodes.push(child)).expect("fewer than 2^32 nodes")
             }
         };
         if is_plus {
@@ -230,9 +229,7 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
                 EdgeLabel::Literal(level) => {
                     self.nodes[parent as usize].literal_children -= 1;
                     let hash = hash_edge(&self.state, parent, level.as_bytes());
-                    if let Ok(found) = self.literals.find_entry(hash, |&present| present == at) {
-                        found.remove();
-                    }
+                    self.literals.remove(hash, |&present| present == at);
                 }
             }
             self.free.push(at);

@@ -8,10 +8,8 @@ use std::collections::btree_set::Range;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
-
 use crate::TopicFilter;
+use crate::gradual::GradualMap;
 use order::{LevelOrdered, TopicOrder};
 
 /// Retained values by topic.
@@ -21,7 +19,7 @@ use order::{LevelOrdered, TopicOrder};
 /// valid under inserts and removals.
 #[derive(Debug)]
 pub struct RetainedIndex<V> {
-    values: HashMap<Arc<str>, V, RandomState>,
+    values: GradualMap<Arc<str>, V>,
     ordered: BTreeSet<LevelOrdered>,
 }
 
@@ -48,7 +46,7 @@ pub enum Progress {
 
 impl<V> Default for RetainedIndex<V> {
     fn default() -> Self {
-        Self { values: HashMap::default(), ordered: BTreeSet::new() }
+        Self { values: GradualMap::default(), ordered: BTreeSet::new() }
     }
 }
 

@@ -9,10 +9,9 @@ use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
 use slab::Slab;
 use tacho_net::ConnId;
+use tacho_topic::GradualMap;
 
 use crate::durable::ShardFlags;
 use crate::keys::{ClientKey, SessionRef, SessionSlot};
@@ -31,7 +30,7 @@ pub(super) struct Sessions {
     slots: Slab<Option<Box<Session>>>,
     /// Slots without a session.
     ended: usize,
-    by_client: HashMap<ClientKey, SessionSlot, RandomState>,
+    by_client: GradualMap<ClientKey, SessionSlot>,
     newest_generation: u32,
     /// The sum of [`Session::places`].
     places: u64,
@@ -48,7 +47,7 @@ impl Sessions {
         Self {
             slots: Slab::new(),
             ended: 0,
-            by_client: HashMap::default(),
+            by_client: GradualMap::default(),
             newest_generation: 0,
             places: 0,
             level_changes: Vec::new(),

@@ -1,0 +1,16 @@
+//! Containers that grow a little with each insertion.
+//!
+//! An ordinary hash table is copied as a whole when it is full, and each key is hashed anew: with a
+//! million filters that takes a large part of a second, in which a shard does nothing else. Here
+//! the former table stays for a while, and each insertion moves a few of its elements.
+
+mod chunks;
+mod map;
+mod table;
+
+pub(crate) use chunks::Chunks;
+pub use map::GradualMap;
+pub(crate) use table::GradualTable;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! The list.
+
+use std::ops::{Index, IndexMut};
+
+/// Elements that are allocated together, and copied at most.
+pub(super) const CHUNK_LEN: usize = 4_096;
+
+/// A list at whose end elements are added without moving all others.
+#[derive(Debug)]
+pub(crate) struct Chunks<T> {
+    /// All are full, except the last one. The first one is as large as it needs to be.
+    chunks: Vec<Vec<T>>,
+}
+
+impl<T> Chunks<T> {
+    pub(crate) fn new(first: T) -> Self {
+        Self { chunks: vec![vec![first]] }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        let last = self.chunks.last().map_or(0, Vec::len);
+        self.chunks.len().saturating_sub(1) * CHUNK_LEN + last
+    }
+
+    /// Adds an element and returns its index.
+    pub(crate) fn push(&mut self, element: T) -> usize {
+        let index = self.len();
+        match self.chunks.last_mut() {
+            Some(last) if last.len() < CHUNK_LEN => last.push(element),
+            _ => {
+                let mut chunk = Vec::with_capacity(CHUNK_LEN);
+                chunk.push(element);
+                self.chunks.push(chunk);
+            }
+        }
+        index
+    }
+}
+
+impl<T> Index<usize> for Chunks<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, index: usize) -> &T {
+        &self.chunks[index / CHUNK_LEN][index % CHUNK_LEN]
+    }
+}
+
+impl<T> IndexMut<usize> for Chunks<T> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        &mut self.chunks[index / CHUNK_LEN][index % CHUNK_LEN]
+    }
+}
