@@ -1,10 +1,13 @@
-//! What is asked of shared groups is cut into pieces: on simulated loops, where turns can be counted.
+//! Shared groups and long queues are worked off in pieces: on simulated loops, where turns can be
+//! counted.
 
-use tacho_codec::{Direction, Packet, PacketId, Publish, QoS, split_frame};
+use tacho_codec::{Connect, Direction, Packet, PacketId, Publish, QoS, split_frame};
 use tacho_net::sim::Peer;
+use tacho_testkit::connect;
 
 use super::turns::{
-    Beside, LONGEST_TURN_NS, VERSION, busy_cluster, connected, settle, subscribe_at, turns_beside,
+    Beside, LONGEST_TURN_NS, VERSION, busy_cluster, connected, send, settle, subscribe_at,
+    turns_beside,
 };
 
 /// Messages at QoS 1, numbered, in one write.
@@ -36,7 +39,6 @@ fn numbers(peer: &Peer) -> Vec<u16> {
     numbers
 }
 
-// 45
 #[test]
 fn a_message_for_thousands_of_groups_reaches_each_once_in_many_short_turns() {
     const GROUPS: usize = 4_000;
@@ -67,8 +69,6 @@ fn a_message_for_thousands_of_groups_reaches_each_once_in_many_short_turns() {
     assert!(longest_ns < LONGEST_TURN_NS, "{longest_ns} ns");
 }
 
-// 45
-// [MQTT-4.8.2-5]
 #[test]
 fn what_a_member_leaves_behind_goes_to_others_in_many_short_turns_and_in_order() {
     const MESSAGES: u16 = 9_000;
@@ -92,6 +92,33 @@ fn what_a_member_leaves_behind_goes_to_others_in_many_short_turns_and_in_order()
     assert_eq!(cluster.counter("shared_redelivered_total"), u64::from(MESSAGES));
     assert_eq!(numbers(&heir), (1..=WINDOW).collect::<Vec<_>>(), "in order");
     assert_eq!(cluster.counter("waiting"), u64::from(MESSAGES), "the rest waits in its session");
+    let longest_ns = cluster.counter("turn_ns_max");
+    assert!(longest_ns < LONGEST_TURN_NS, "{longest_ns} ns");
+}
+
+#[test]
+fn a_long_queue_leaves_in_many_short_turns_and_in_order() {
+    const MESSAGES: u16 = 9_000;
+    let toml = "shards = 1\n[limits]\nqueue_qos0_offline = true";
+    let mut cluster = busy_cluster(toml);
+    let cluster = &mut cluster;
+    let [other, publisher] = ["other", "publisher"].map(|id| connected(cluster, id));
+    let lasting = || Connect { clean_start: false, ..connect("absent", VERSION) };
+    let absent = cluster.connect(0);
+    send(&absent, &Packet::Connect(lasting()));
+    settle(cluster);
+    subscribe_at(&absent, "t", QoS::AtMostOnce);
+    settle(cluster);
+    drop(absent);
+    settle(cluster);
+    publish_numbered(&publisher, "t", MESSAGES);
+    settle(cluster);
+    assert_eq!(cluster.counter("waiting"), u64::from(MESSAGES));
+    let back = cluster.connect(0);
+    send(&back, &Packet::Connect(lasting()));
+    let Beside { turns, wait, .. } = turns_beside(cluster, &other);
+    assert!(turns > 8 && wait <= 2, "{turns} turns, {wait} between answers");
+    assert_eq!(numbers(&back), (1..=MESSAGES).collect::<Vec<_>>());
     let longest_ns = cluster.counter("turn_ns_max");
     assert!(longest_ns < LONGEST_TURN_NS, "{longest_ns} ns");
 }

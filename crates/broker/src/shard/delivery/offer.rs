@@ -13,6 +13,10 @@ use crate::shard::{Net, Shard};
 /// cost more.
 const WRITE_EARLY_BYTES: usize = 64 * 1024;
 
+/// Packets of a session that leave together however late it is: fewer with each write would cost
+/// more.
+const AT_ONCE_MAX: usize = 256;
+
 /// What became of a message that a session was given.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::shard) struct Offered {
@@ -155,10 +159,12 @@ impl Shard {
         }
     }
 
-    /// Moves a session's waiting output to its connection, up to the high-water mark.
+    /// Moves a session's waiting output to its connection, up to the high-water mark, and not much
+    /// more than what is left of the turn.
     pub(in crate::shard) fn pump(&mut self, net: &mut Net, slot: SessionSlot) {
         let now_ns = net.now_ns();
         let committed = self.durability.committed();
+        let mut written = 0;
         loop {
             let Some(session) = self.sessions.get_mut(slot) else { return };
             let Some(conn) = session.connection() else { return };
@@ -173,7 +179,12 @@ impl Shard {
                 Some(transmit) => self.transmit(net, slot, conn, transmit),
                 None => break,
             }
-            net.charge(1);
+            written += 1;
+            if !net.charge(1) && written >= AT_ONCE_MAX {
+                // The rest follows once this is written.
+                net.await_drained(conn);
+                break;
+            }
         }
         self.count_dropped(net, slot);
         self.sessions.count_places(slot);
