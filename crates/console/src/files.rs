@@ -18,18 +18,24 @@ const DEPTH_MAX: usize = 4;
 const CHUNK: usize = 64 << 10;
 
 /// The files of a run directory with their types.
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 20] = [
     ("report.html", "text/html; charset=utf-8"),
     ("summary.json", "application/json"),
     ("environment.json", "application/json"),
     ("scenario.toml", "text/plain; charset=utf-8"),
-    ("scenario-source.toml", "text/plain; charset=utf-8"),
     ("timeseries.csv", "text/csv; charset=utf-8"),
     ("brokers.csv", "text/csv; charset=utf-8"),
     ("resources.csv", "text/csv; charset=utf-8"),
     ("steps.csv", "text/csv; charset=utf-8"),
-    ("samples.csv", "text/csv; charset=utf-8"),
+    ("groups.csv", "text/csv; charset=utf-8"),
+    ("groups.hlog", "text/plain; charset=utf-8"),
     ("latency.hlog", "text/plain; charset=utf-8"),
+    ("e2e.hgrm", "text/plain; charset=utf-8"),
+    ("service.hgrm", "text/plain; charset=utf-8"),
+    ("ack.hgrm", "text/plain; charset=utf-8"),
+    ("send_delay.hgrm", "text/plain; charset=utf-8"),
+    ("results.jtl", "text/csv; charset=utf-8"),
+    ("comparison.json", "application/json"),
     ("junit.xml", "text/xml; charset=utf-8"),
     ("summary.md", "text/plain; charset=utf-8"),
     ("broker.log", "text/plain; charset=utf-8"),

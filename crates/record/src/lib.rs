@@ -84,7 +84,7 @@ pub use read::{ReadError, read_comparison, read_json, read_record};
 pub use remark::Remark;
 pub use run::RunRecord;
 pub use search::{Purpose, SearchEnd};
-pub use series::{BrokerRow, BrokerSpent, PartBy, PartRow, SeriesRow};
+pub use series::{BrokerRow, BrokerSpent, GroupRow, PartBy, PartRow, SeriesRow};
 pub use step::{
     Gate, LostRange, SUSTAINED_PERCENT, Step, StepGroup, ThresholdResult, ViolationCounts,
 };

@@ -12,11 +12,11 @@ use crate::curves::{StepCurves, StepSecond};
 use crate::data::RunData;
 use crate::environment::Environment;
 use crate::hosts::ResourceRow;
-use crate::output::RunDirectory;
+use crate::output::{GROUP_ROWS, RunDirectory};
 use crate::percentiles::curve_of_file;
 use crate::phase::PhaseName;
 use crate::read::{ReadError, read_json, read_record};
-use crate::series::{BrokerRow, BrokerSpent, PartBy, PartRow, SeriesRow};
+use crate::series::{BrokerRow, BrokerSpent, GroupRow, PartBy, PartRow, SeriesRow};
 use crate::step::Step;
 
 /// The reason why a report cannot be rendered.
@@ -186,6 +186,14 @@ impl BrokerLine {
         };
         BrokerRow { start_s: self.start_s, length_s: self.length_s, phase: self.phase, part }
     }
+}
+
+/// The seconds of groups of clients in the directory of a run; none where it had a single group.
+///
+/// # Errors
+/// When the file is damaged.
+pub fn group_rows(path: &Path) -> Result<Vec<GroupRow>, PastError> {
+    Ok(table(&path.join(GROUP_ROWS))?.unwrap_or_default())
 }
 
 /// The rows of a table, by the names of its columns; `None` where there is no such file.

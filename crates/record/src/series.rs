@@ -192,6 +192,39 @@ pub struct BrokerRow {
     pub part: PartRow,
 }
 
+/// One of several groups of clients in one interval: a row of `groups.csv`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupRow {
+    /// Start of the interval in seconds since the start of the run.
+    pub start_s: f64,
+    /// Its length in seconds.
+    pub length_s: f64,
+    /// The phase it belongs to.
+    pub phase: PhaseName,
+    /// Name of the group.
+    pub group: String,
+    /// Its clients that were connected at the interval's end.
+    pub connected: u64,
+    /// Messages that they wrote, per second.
+    pub sent_per_s: f64,
+    /// Verified first deliveries to them, per second.
+    pub received_per_s: f64,
+}
+
+impl GroupRow {
+    /// The same as a part of its interval.
+    pub fn part(self) -> PartRow {
+        PartRow {
+            by: PartBy::Group,
+            name: self.group,
+            connected: self.connected,
+            sent_per_s: self.sent_per_s,
+            received_per_s: self.received_per_s,
+            ..PartRow::default()
+        }
+    }
+}
+
 /// The dimensions by which a run is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -15,11 +15,13 @@ pub const UPLOT: &str = include_str!("../../../web/dist/uplot.js");
 type Label = fn(Lang) -> &'static str;
 
 /// Files of a run directory, with their purpose.
-const KNOWN_FILES: [(&str, Label); 17] = [
+const KNOWN_FILES: [(&str, Label); 19] = [
     ("comparison.json", Lang::comparison_json),
     ("summary.json", Lang::summary_json),
     ("timeseries.csv", Lang::timeseries_csv),
     ("brokers.csv", Lang::brokers_csv),
+    ("groups.csv", Lang::groups_csv),
+    ("groups.hlog", Lang::groups_hlog),
     ("resources.csv", Lang::resources_csv),
     ("steps.csv", Lang::steps_csv),
     ("latency.hlog", Lang::latency_hlog),

@@ -4,14 +4,17 @@ use std::iter::Peekable;
 use std::time::Duration;
 
 use tacho_output::{Buckets, OutputAccount, Outputs};
-use tacho_record::output::{HlogError, LoggedHistogram, LoggedHistograms};
-use tacho_record::past::Past;
+use tacho_record::output::{GROUP_LOG, HlogError, LoggedHistogram, LoggedHistograms, group_tag};
+use tacho_record::past::{Past, PastError, group_rows};
 use tacho_record::{PartRow, RunKind, SeriesRow, Timestamp};
 
 use super::{IntervalLatencies, LATENCIES, RunPoints};
 
 /// Rows that are sent before the outputs are waited for.
 const ROWS_PER_FLUSH: usize = 60;
+
+/// An entry of a log.
+type LogEntry = Result<LoggedHistogram, HlogError>;
 
 /// Why the points of a run cannot be sent again.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +34,9 @@ pub enum PastPointsError {
         /// What stands there.
         text: String,
     },
+    /// The seconds of its groups cannot be read.
+    #[error(transparent)]
+    Groups(#[from] PastError),
     /// Its histograms cannot be read.
     #[error(transparent)]
     Histograms(#[from] HlogError),
@@ -38,8 +44,6 @@ pub enum PastPointsError {
 
 /// Sends the points of a single run to `outputs`, in the order of time, and returns what became of
 /// them per target. Waits up to `patience` for each part of them.
-///
-/// What the directory does not keep is left out: seconds of groups of clients.
 ///
 /// # Errors
 /// When it is not a single run, or a file is damaged.
@@ -63,14 +67,27 @@ pub fn send_again(
     let phases = record.phases.iter();
     items.extend(phases.map(|phase| points.phase(phase.start_s, phase.name.clone())));
     let mut accounts: Vec<OutputAccount> = Vec::new();
+    let mut groups = group_rows(path)?.into_iter().peekable();
+    let group_log = match groups.peek() {
+        Some(_) => Some(LoggedHistograms::read(&path.join(GROUP_LOG))?),
+        None => None,
+    };
+    let mut logged_groups = group_log.iter().flat_map(LoggedHistograms::iter).peekable();
     let mut brokers = past.data.brokers.iter().peekable();
     for rows in past.data.rows.chunks(ROWS_PER_FLUSH) {
         for row in rows {
             let mut parts: Vec<PartRow> = Vec::new();
+            while let Some(group) = groups.next_if(|group| ms(group.start_s) <= ms(row.start_s)) {
+                parts.push(group.part());
+            }
+            let latencies = IntervalLatencies {
+                all: latencies(&mut logged, row)?,
+                groups: group_latencies(&mut logged_groups, row, parts.len())?,
+            };
             while let Some(part) = brokers.next_if(|part| ms(part.start_s) <= ms(row.start_s)) {
                 parts.push(part.part.clone());
             }
-            items.extend(points.second(row, latencies(&mut logged, row)?, &parts));
+            items.extend(points.second(row, latencies, &parts));
         }
         outputs.send(std::mem::take(&mut items));
         add(&mut accounts, outputs.flush(patience));
@@ -91,25 +108,50 @@ fn add(accounts: &mut Vec<OutputAccount>, later: Vec<OutputAccount>) {
     }
 }
 
-/// Takes the histograms of a row, which follow each other in the log.
+/// The latencies of a row, of all clients.
 fn latencies(
-    logged: &mut Peekable<impl Iterator<Item = Result<LoggedHistogram, HlogError>>>,
+    logged: &mut Peekable<impl Iterator<Item = LogEntry>>,
     row: &SeriesRow,
-) -> Result<IntervalLatencies, HlogError> {
+) -> Result<Vec<(&'static str, Buckets)>, HlogError> {
+    let own = histograms(logged, row)?;
+    let named = own.iter().filter_map(|one| {
+        let (name, _) = LATENCIES.iter().find(|(_, tag)| *tag == one.tag)?;
+        Some((*name, Buckets::of(&one.histogram)))
+    });
+    Ok(named.collect())
+}
+
+/// The end-to-end latencies of a row, of each of so many groups.
+fn group_latencies(
+    logged: &mut Peekable<impl Iterator<Item = LogEntry>>,
+    row: &SeriesRow,
+    groups: usize,
+) -> Result<Vec<Buckets>, HlogError> {
+    let own = histograms(logged, row)?;
+    let of = |position| own.iter().find(|one| one.tag == group_tag(position));
+    let buckets =
+        |position| of(position).map_or_else(Buckets::default, |one| Buckets::of(&one.histogram));
+    Ok((0..groups).map(buckets).collect())
+}
+
+/// Takes the histograms of a row, which follow each other in the log.
+fn histograms(
+    logged: &mut Peekable<impl Iterator<Item = LogEntry>>,
+    row: &SeriesRow,
+) -> Result<Vec<LoggedHistogram>, HlogError> {
     let due_ms = u128::from(ms(row.start_s));
-    let mut all = Vec::new();
-    let is_due = |next: &Result<LoggedHistogram, HlogError>| match next {
+    let mut own = Vec::new();
+    let is_due = |next: &LogEntry| match next {
         Ok(next) => next.start.as_millis() <= due_ms,
         Err(_) => true,
     };
     while let Some(next) = logged.next_if(is_due) {
         let next = next?;
-        let known = LATENCIES.iter().find(|(_, tag)| *tag == next.tag);
-        if let (Some((name, _)), true) = (known, next.start.as_millis() == due_ms) {
-            all.push((*name, Buckets::of(&next.histogram)));
+        if next.start.as_millis() == due_ms {
+            own.push(next);
         }
     }
-    Ok(IntervalLatencies { all, groups: Vec::new() })
+    Ok(own)
 }
 
 /// All files have times to the millisecond.

@@ -12,6 +12,7 @@ mod course;
 mod disturbance;
 mod facts;
 mod figures;
+mod group_files;
 mod headlines;
 mod hosts;
 mod kills;

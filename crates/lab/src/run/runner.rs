@@ -17,6 +17,7 @@ use super::commands::Commands;
 use super::course::Again;
 use super::facts::RunFacts;
 use super::figures::FigureFiles;
+use super::group_files::GroupFiles;
 use super::hosts::{Hosts, specs};
 use super::names::Names;
 use super::numbers::round;
@@ -198,6 +199,7 @@ pub fn run(
         mut watch,
         mut collector,
         figures,
+        group_files,
         broker_rows,
         started_ns,
         mut outgoing,
@@ -205,6 +207,7 @@ pub fn run(
         ..
     } = running;
     figures.end()?;
+    group_files.end()?;
     if end == End::Completed {
         let left_ns = collector.hosts_due_ns().saturating_sub(now_ns());
         std::thread::sleep(Duration::from_nanos(left_ns));
@@ -306,6 +309,7 @@ struct Running<'c, P> {
     broker_rows: Vec<BrokerRow>,
     so_far: ActionProgress,
     figures: FigureFiles<'c>,
+    group_files: GroupFiles<'c>,
     outgoing: Outgoing,
     /// The output whose failure ends the run, and its error.
     ended_by: Option<(String, String)>,
@@ -365,6 +369,7 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
             so_far: ActionProgress::new(&actions, started_ns, courses.collect(), commands),
             actions,
             figures,
+            group_files: GroupFiles::begin(directory, started, plan.groups.len())?,
             outgoing: Outgoing::new(points, Arc::clone(&config.outputs)),
             ended_by: None,
             on_progress,
@@ -469,6 +474,7 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
                 let start_s = interval.start_ns.saturating_sub(self.started_ns) as f64 / 1e9;
                 self.figures.interval(start_s, interval)?;
                 let mut parts = parts::of_interval(interval, &self.groups);
+                self.group_files.interval(start_s, interval, &parts)?;
                 let rows = self.brokers.complete(interval, &mut parts, &self.collector.hosts);
                 files.write_brokers(&rows)?;
                 self.broker_rows.extend(rows);

@@ -27,9 +27,11 @@ pub struct OutputError {
 }
 
 /// Files that a run writes at its end: those of an earlier one must not stand beside its others.
-const STALE: [&str; 11] = [
+const STALE: [&str; 13] = [
     "brokers.csv",
     "comparison.json",
+    "groups.csv",
+    "groups.hlog",
     "summary.json",
     "summary.md",
     "junit.xml",
@@ -52,6 +54,7 @@ const FIRST: [&str; 2] = ["scenario.toml", "environment.json"];
 /// | `environment.json` | the machine and its settings |
 /// | `timeseries.csv` | a row per second |
 /// | `brokers.csv` | with several brokers: a row per second and broker |
+/// | `groups.csv`, `groups.hlog` | with several groups: a row and a histogram per second and group |
 /// | `resources.csv` | resource use of the watched hosts, a line per figure and second |
 /// | `latency.hlog` | a histogram per second and latency, HdrHistogram's interval log 1.3 |
 /// | `results.jtl` | connects, publications and receptions per second, for JMeter's listeners |
@@ -64,7 +67,7 @@ const FIRST: [&str; 2] = ["scenario.toml", "environment.json"];
 /// | `comparison.json` | of a comparison: its record |
 /// | `broker.log` | the output of a broker that the caller started |
 ///
-/// The first two are written at the start and the next four as the run goes on, so that a run that
+/// The first two are written at the start and the next five as the run goes on, so that a run that
 /// is killed leaves what it measured.
 #[derive(Debug)]
 pub struct RunDirectory {
@@ -131,7 +134,7 @@ impl RunDirectory {
         OutputError { path: self.file(name), source }
     }
 
-    fn open(&self, name: &str) -> Result<BufWriter<File>, OutputError> {
+    pub(super) fn open(&self, name: &str) -> Result<BufWriter<File>, OutputError> {
         File::create(self.file(name)).map(BufWriter::new).map_err(|source| self.error(name, source))
     }
 

@@ -2,6 +2,7 @@
 
 mod brokers;
 mod directory;
+mod groups;
 mod hgrm;
 mod hlog;
 mod hlog_reader;
@@ -12,6 +13,8 @@ mod timeseries;
 
 pub use brokers::BrokerWriter;
 pub use directory::{OutputError, RunDirectory, json};
+pub(crate) use groups::ROWS as GROUP_ROWS;
+pub use groups::{GROUP_LOG, GroupWriter, group_tag};
 pub use hgrm::write_percentiles;
 pub use hlog::HistogramLog;
 pub use hlog_reader::{HlogError, LoggedHistogram, LoggedHistograms};

@@ -9,6 +9,8 @@ catalogue! {
     summary_json: "the run record: every figure of this page, for programs", "运行记录：本页全部数据，供程序读取";
     timeseries_csv: "a row per second", "每秒一行";
     brokers_csv: "a row per second and broker", "每个 Broker 每秒一行";
+    groups_csv: "a row per second and group of clients", "每组客户端每秒一行";
+    groups_hlog: "latency histograms of each second and group", "每组客户端每秒的延迟直方图";
     resources_csv: "watched hosts and processes, a row per figure and second", "被监控的主机与进程，每项每秒一行";
     steps_csv: "a row per step", "每个步骤一行";
     latency_hlog: "latency histograms of each second, HdrHistogram's interval log", "每秒的延迟直方图，HdrHistogram 间隔日志";
