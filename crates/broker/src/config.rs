@@ -1,6 +1,7 @@
 //! The configuration of the broker: as written in the file ([`RawConfig`]), and complete and
 //! checked ([`Config`]).
 
+mod access;
 mod bridge;
 mod durability;
 mod limits;
@@ -13,9 +14,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use tacho_access::FileError;
 use tacho_net::ServerTransport;
 use tacho_net::tls::TlsError;
 
+pub use access::{AccessSettings, OnDeny, SessionTakeover, SubscribeCheck};
 pub use bridge::{
     BridgeConfig, EgressRule, IngressRule, Mapping, Password, RawBridge, RawBridgeTls, RawRule,
     Remote, Secret, SourceText, Template, TemplateError, Values,
@@ -66,14 +69,28 @@ pub enum ConfigError {
         /// Description of the allowed range.
         expected: &'static str,
     },
-    /// A listener that other machines can reach needs consent, since there is no access control
-    /// yet.
+    /// A listener that other machines can reach and where no login is needed requires consent.
     #[error(
         "the listener {0} is not on loopback, and every client that reaches it may publish and \
-         subscribe: set `allow_anonymous = true` (or pass --allow-anonymous) to allow this, \
-         or listen on 127.0.0.1"
+         subscribe: set `password_file` in [access] (or pass --password-file), or set \
+         `allow_anonymous = true` (or pass --allow-anonymous) to allow this, or listen on 127.0.0.1"
     )]
     OpenListener(SocketAddr),
+    /// Anonymous clients beside a password file are admitted by listener.
+    #[error(
+        "`allow_anonymous` (--allow-anonymous) is set beside the password file of [access], which \
+         is for all listeners: set it in the [[listeners]] that are to admit clients without \
+         credentials"
+    )]
+    AnonymousBesideUsers,
+    /// A listener admits no client at all.
+    #[error(
+        "the listener {0} has `allow_anonymous = false` and no password file: no client could log in"
+    )]
+    ClosedListener(String),
+    /// A file of access control cannot be used.
+    #[error(transparent)]
+    Access(#[from] FileError),
     /// Metrics that other machines can reach need consent too.
     #[error(
         "the address of `metrics`, {0}, is not on loopback, and every host that reaches it sees \
@@ -174,7 +191,8 @@ pub struct RawConfig {
     pub tls: RawTls,
     /// Number of event loops, each with its own thread; 0 or absent: one per usable core.
     pub shards: Option<usize>,
-    /// Accepts clients without credentials on listeners that are not on loopback.
+    /// Accepts clients without credentials on listeners that are not on loopback and have no
+    /// password file.
     pub allow_anonymous: Option<bool>,
     /// Pins shard i to the i-th usable core.
     pub pin_shards: Option<bool>,
@@ -196,6 +214,9 @@ pub struct RawConfig {
     /// Load shedding.
     #[serde(default)]
     pub overload: Overload,
+    /// Users and access rules.
+    #[serde(default)]
+    pub access: AccessSettings,
     /// Directory for sessions, their messages and retained messages; absent: in memory only.
     pub data_dir: Option<PathBuf>,
     /// Durability levels; without effect if there is no data directory.
@@ -231,6 +252,8 @@ pub struct Config {
     pub limits: Limits,
     /// Load shedding.
     pub overload: Overload,
+    /// Users and access rules.
+    pub access: AccessSettings,
     /// Directory for sessions, their messages and retained messages; `None`: in memory only.
     pub data_dir: Option<PathBuf>,
     /// Durability levels.
@@ -271,18 +294,20 @@ impl RawConfig {
             .into_iter()
             .map(|address| RawListener::new(Transport::Tcp, address))
             .chain(self.listeners)
-            .map(|listener| listener.resolve(&self.tls))
+            .map(|listener| listener.resolve(&self.tls, &self.access))
             .collect::<Result<_, _>>()?;
         if listeners.is_empty() {
             return Err(ConfigError::NoListener);
         }
-        if !self.allow_anonymous.unwrap_or(false)
-            && let Some(open) = listeners.iter().find(|l| !l.address.ip().is_loopback())
-        {
+        let allow_anonymous = self.allow_anonymous.unwrap_or(false);
+        if allow_anonymous && self.access.password_file.is_some() {
+            return Err(ConfigError::AnonymousBesideUsers);
+        }
+        if !allow_anonymous && let Some(open) = listeners.iter().find(|l| l.needs_consent()) {
             return Err(ConfigError::OpenListener(open.address));
         }
-        if let Some(address) = self.metrics
-            && !address.ip().is_loopback()
+        let is_remote = |address: &SocketAddr| !address.ip().is_loopback();
+        if let Some(address) = self.metrics.filter(is_remote)
             && !self.metrics_allow_remote.unwrap_or(false)
         {
             return Err(ConfigError::OpenMetrics(address));
@@ -293,6 +318,7 @@ impl RawConfig {
         };
         self.limits.check()?;
         self.overload.check()?;
+        self.access.check()?;
         let durability = self.durability.unwrap_or_default();
         durability.check()?;
         if self.data_dir.as_ref().is_some_and(|dir| dir.as_os_str().is_empty()) {
@@ -311,18 +337,18 @@ impl RawConfig {
             return Err(ConfigError::BadResponseInformation(text.clone()));
         }
         let bridges = bridge::resolve(self.bridges, self.source.as_ref())?;
-        let pin_shards = self.pin_shards.unwrap_or(false);
         Ok(Config {
             listeners,
             certificates_check_s: self.tls.check_s.unwrap_or(CERTIFICATES_CHECK_S),
             shards,
-            pin_shards,
+            pin_shards: self.pin_shards.unwrap_or(false),
             response_information,
             shared_strategy: self.shared_subscription_strategy.unwrap_or_default(),
             metrics: self.metrics,
             sys_interval_s: self.sys_interval_s.unwrap_or(SYS_INTERVAL_S),
             limits: self.limits,
             overload: self.overload,
+            access: self.access,
             data_dir: self.data_dir,
             durability,
             bridges,
@@ -347,6 +373,7 @@ impl Config {
         // Invariant: numbers and words only, which TOML can always express.
         let limits = toml::to_string(&self.limits).unwrap_or_default();
         let overload = toml::to_string(&self.overload).unwrap_or_default();
+        let access = toml::to_string(&self.access).unwrap_or_default();
         let durability = toml::to_string(&self.durability).unwrap_or_default();
         let durability = match self.data_dir {
             Some(_) => format!("\n[durability]\n{durability}"),
@@ -364,11 +391,11 @@ impl Config {
             "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\
              shared_subscription_strategy = \"{}\"\n{response}{metrics}{data_dir}sys_interval_s = {}\n\n\
              [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}\
-             {durability}{others}{bridges}",
+             \n[access]\n{access}{durability}{others}{bridges}",
             listen.join(", "),
             self.shards,
             self.pin_shards,
-            self.listeners.iter().any(|listener| !listener.address.ip().is_loopback()),
+            self.listeners.iter().any(Listener::needs_consent),
             self.shared_strategy.name(),
             self.sys_interval_s,
             self.certificates_check_s,

@@ -47,12 +47,22 @@ impl ClientKey {
     }
 }
 
+/// The user that a client has logged in as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) name: Arc<str>,
+    /// It is in a password file, and its connection ends when it is not any more.
+    pub(crate) is_listed: bool,
+}
+
 /// The client that a CONNECT is from.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectingClient {
     pub(crate) key: ClientKey,
     /// The broker assigned its identifier, and says so in CONNACK.
     pub(crate) is_assigned: bool,
+    /// Who it has logged in as; none yet, or anonymous.
+    pub(crate) user: Option<User>,
 }
 
 /// The place of a session among those of its shard. It is used again after the session's end.

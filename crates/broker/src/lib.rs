@@ -5,6 +5,7 @@
 //! events. Shards never block and never read a clock: the loop passes the time to them. Nothing
 //! here depends on the load generator.
 
+mod access;
 mod authentication;
 pub mod bridge;
 mod certificates;
@@ -18,6 +19,7 @@ mod mail;
 mod memory;
 mod message;
 mod permits;
+mod policy;
 mod query;
 mod room;
 mod server;
@@ -27,15 +29,17 @@ pub mod sim;
 mod stats;
 mod subscription;
 
+pub use access::{AccessControl, AccessReloaded, check_access};
 pub use authentication::{
     AuthClient, AuthExchange, AuthFailure, AuthMethod, AuthMethods, AuthReply, AuthStep,
 };
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
-    BridgeConfig, Config, ConfigError, Durability, EgressRule, IngressRule, Level, Limits,
-    Listener, Mapping, Overload, Password, QueuePolicy, RawBridge, RawBridgeTls, RawConfig,
-    RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret, SharedStrategy, SourceText, Template,
-    TemplateError, Transport, Values, parse_address,
+    AccessSettings, BridgeConfig, Config, ConfigError, Durability, EgressRule, IngressRule, Level,
+    Limits, Listener, Mapping, OnDeny, Overload, Password, QueuePolicy, RawBridge, RawBridgeTls,
+    RawConfig, RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret, SessionTakeover,
+    SharedStrategy, SourceText, SubscribeCheck, Template, TemplateError, Transport, Values,
+    parse_address,
 };
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};

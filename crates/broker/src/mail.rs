@@ -10,6 +10,7 @@ use crate::delivery::{ForOne, LargeShared, Place, Receipt};
 use crate::keys::SessionRef;
 use crate::message::{Message, SharedPayload};
 use crate::permits::Permit;
+use crate::policy::Policy;
 use crate::query::Query;
 
 /// A connection on its way to another shard.
@@ -45,6 +46,10 @@ pub(crate) enum Mail {
     ReplayBatch(Box<ReplayBatch>),
     /// The answer of an authentication method.
     Authenticated(ExchangeRef, AuthStep),
+    /// Whether the password of a login is right.
+    LoggedIn(ExchangeRef, bool),
+    /// Users and access rules from now on.
+    PolicyChanged(Arc<Policy>),
     /// Publish changed `$SYS` values.
     PublishSys(Box<[SysValue]>),
     /// Answer a query of the control plane.

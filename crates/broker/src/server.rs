@@ -13,6 +13,7 @@ use tacho_net::{
 };
 use tacho_topic::Group;
 
+use crate::access::{AccessControl, Logins, SharedAccess};
 use crate::authentication::AuthMethods;
 use crate::bridge::{self, Bridges};
 use crate::certificates::{Certificates, Watcher};
@@ -54,6 +55,9 @@ pub enum StartError {
         /// The cause.
         source: JournalError,
     },
+    /// Users cannot log in: the system gives no threads or random numbers.
+    #[error("users cannot log in")]
+    Logins(#[source] io::Error),
     /// The control plane's thread could not be created.
     #[error("the control plane cannot start")]
     Control(#[source] io::Error),
@@ -94,6 +98,7 @@ pub struct Broker {
     shared: Arc<Shared>,
     stats: Vec<Arc<ShardStats>>,
     certificates: Certificates,
+    access: AccessControl,
     /// Stops with the broker.
     _watcher: Option<Watcher>,
     /// Stops with the broker; present once it has started.
@@ -165,7 +170,10 @@ impl Broker {
         let sockets_max = descriptors_for_sockets(fd_limit);
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
-        let mut shared = Shared::new(&config, transports, connections_max, sockets_max);
+        let access = AccessControl::open(&config, remote.clone()).map_err(ConfigError::Access)?;
+        let shared_access = share_access(&config, &access, &remote)?;
+        let maxima = (connections_max, sockets_max);
+        let mut shared = Shared::new(&config, transports, shared_access, maxima);
         shared.authenticators =
             Some(Authenticators { methods: auth_methods, remote: remote.clone() });
         shared.bridges = Arc::new(Bridges::open(&config)?);
@@ -183,6 +191,7 @@ impl Broker {
             shared,
             stats: Vec::new(),
             certificates,
+            access,
             _watcher: watcher,
             control: None,
             journal,
@@ -277,6 +286,11 @@ impl Broker {
         &self.certificates
     }
 
+    /// The files of access control.
+    pub const fn access(&self) -> &AccessControl {
+        &self.access
+    }
+
     /// Each shard's counters.
     pub fn stats(&self) -> &[Arc<ShardStats>] {
         &self.stats
@@ -339,6 +353,23 @@ impl Stopper {
             self.remote.post(shard, Mail::Shutdown);
         }
     }
+}
+
+/// What shards know of access control. Where clients log in, the threads that verify passwords are
+/// started.
+fn share_access(
+    config: &Config,
+    access: &AccessControl,
+    remote: &Remote<Mail>,
+) -> Result<SharedAccess, StartError> {
+    let policy = access.policy();
+    let settings = &config.access;
+    let logins = match policy.has_users() {
+        true => Logins::start(settings.threads(), settings.logins_waiting_max as usize, remote),
+        false => Ok(Logins::None),
+    };
+    let shared = SharedAccess::new(config, policy, logins.map_err(StartError::Logins)?);
+    shared.map_err(|error| StartError::Logins(io::Error::other(error)))
 }
 
 /// Opens the data directory, if there is one, and reads it back: returns its threads, not running

@@ -14,6 +14,7 @@ use tacho_journal::{Committer, Journal, OpenError, Opened, Options, Step};
 use tacho_net::sim::{Faults, Peer, Simulation};
 use tacho_net::{LoopConfig, Mailbox, Remote, mailboxes};
 
+use crate::access::{AccessControl, Logins, SharedAccess};
 use crate::bridge::Bridges;
 use crate::config::{Config, ConfigError};
 use crate::durable::reader::Reader;
@@ -34,6 +35,7 @@ pub struct Cluster {
     stats: Vec<Arc<ShardStats>>,
     remote: Remote<Mail>,
     committer: Option<Committer>,
+    access: AccessControl,
 }
 
 /// The journal's committer, if there is a journal, and what each shard starts with.
@@ -148,11 +150,16 @@ impl Cluster {
             max => max,
         };
         let transports = config.open_transports()?;
-        let mut shared = Shared::new(config, transports, connections_max, usize::MAX);
-        shared.bridges = Arc::new(Bridges::open(config)?);
-        let stats: Vec<_> = (0..config.shards).map(|_| Arc::new(ShardStats::default())).collect();
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
+        let access = AccessControl::open(config, remote.clone()).map_err(ConfigError::Access)?;
+        let logins = Logins::AtOnce(remote.clone());
+        // Invariant: a machine that runs tests has random numbers.
+        let shared_access = SharedAccess::new(config, access.policy(), logins).expect("randomness");
+        let maxima = (connections_max, usize::MAX);
+        let mut shared = Shared::new(config, transports, shared_access, maxima);
+        shared.bridges = Arc::new(Bridges::open(config)?);
+        let stats: Vec<_> = (0..config.shards).map(|_| Arc::new(ShardStats::default())).collect();
         let (committer, parts) = start(&mut shared, &remote)?;
         let shared = Arc::new(shared);
         let mut parts = parts.into_iter();
@@ -167,7 +174,7 @@ impl Cluster {
         let shards: Vec<_> = boxes.into_iter().enumerate().map(shard).collect();
         let Seeds { seed, faults, now_ns } = seeds;
         let simulation = Simulation::new(seed, faults, now_ns, shards);
-        Ok(Self { simulation, shared, stats, remote, committer })
+        Ok(Self { simulation, shared, stats, remote, committer, access })
     }
 
     /// Commits what the shards have appended to the journal, and notifies the shards that wait for
@@ -179,6 +186,11 @@ impl Cluster {
             durable.committed(&self.remote);
         }
         true
+    }
+
+    /// The files of access control.
+    pub const fn access(&self) -> &AccessControl {
+        &self.access
     }
 
     /// The journal, if there is one.

@@ -154,6 +154,32 @@ counters! {
     authentications_total,
     /// Enhanced authentications that failed.
     failed_authentications_total,
+    /// Logins whose password was verified and is right.
+    logins_verified_total,
+    /// Logins accepted because they were verified a short while ago.
+    logins_remembered_total,
+    /// CONNECT packets refused: they have no user name, and anonymous clients are not admitted.
+    refused_logins_anonymous_total,
+    /// CONNECT packets refused: the user does not exist, or the password is missing or wrong.
+    refused_logins_wrong_total,
+    /// CONNECT packets refused: too many logins wait to be verified, or one waited too long.
+    refused_logins_busy_total,
+    /// CONNECT packets refused: the session of the client identifier belongs to another user.
+    refused_strangers_total,
+    /// PUBLISH packets that the access rules do not allow.
+    denied_publishes_total,
+    /// Subscriptions that the access rules do not grant.
+    denied_subscriptions_total,
+    /// Wills that the access rules do not allow, at CONNECT or when they are due.
+    denied_wills_total,
+    /// Messages not delivered because the access rules do not allow their receiver to have them.
+    denied_deliveries_total,
+    /// Times that new users or access rules came into force.
+    access_reloads_total,
+    /// Subscriptions that ended because the access rules have changed.
+    ended_subscriptions_total,
+    /// Clients disconnected because users or access rules have changed.
+    ended_by_rules_total,
     /// Connections closed for a malformed packet or a protocol error.
     protocol_errors_total,
     /// Connections closed because another connection took over their client identifier.

@@ -16,11 +16,13 @@ pub enum DropReason {
     Expired,
     /// The message is larger than the client's Maximum Packet Size.
     PacketTooLarge,
+    /// The client may not have the message.
+    Denied,
 }
 
 impl DropReason {
     /// The number of reasons.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
 
     /// All reasons.
     pub const ALL: [Self; Self::COUNT] = [
@@ -30,6 +32,7 @@ impl DropReason {
         Self::NoCredit,
         Self::Expired,
         Self::PacketTooLarge,
+        Self::Denied,
     ];
 
     /// The name used as metric label and log field.
@@ -42,6 +45,7 @@ impl DropReason {
             Self::NoCredit => "no_credit",
             Self::Expired => "expired",
             Self::PacketTooLarge => "packet_too_large",
+            Self::Denied => "denied",
         }
     }
 }

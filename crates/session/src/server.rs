@@ -318,6 +318,15 @@ impl<M: Payload> Session<M> {
         self.outgoing.counters.count_drop(DropReason::PacketTooLarge);
     }
 
+    /// The client may not have the PUBLISH just yielded, which was not written: ends its exchange
+    /// as if it was acknowledged.
+    pub fn withhold(&mut self, packet_id: Option<PacketId>, persist: &mut impl Persist<M>) {
+        if let Some(packet_id) = packet_id {
+            self.outgoing.abandon(packet_id, persist);
+        }
+        self.outgoing.counters.count_drop(DropReason::Denied);
+    }
+
     /// The next packet to write. Promises of batches up to `committed` may be sent.
     ///
     /// The order is acknowledgements, PUBREL, retransmissions, and queued messages as the window

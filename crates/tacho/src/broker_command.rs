@@ -1,5 +1,6 @@
 //! `tacho broker`: the broker by itself, until a signal ends it.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use tacho_broker::{
     BridgeConfig, Broker, Config, ConfigError, Level, Listener, RawConfig, RawListener, SelfSigned,
-    ShardStats, SharedStrategy, StartError, parse_address, self_signed,
+    ShardStats, SharedStrategy, StartError, check_access, parse_address, self_signed,
 };
 use tracing_subscriber::filter::LevelFilter;
 
@@ -23,7 +24,8 @@ use crate::output::LogOutput;
 /// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port, by TCP, TLS and WebSocket.
 ///
 /// Without arguments it listens on 127.0.0.1:1883 only. It stops on SIGTERM or Ctrl-C and tells
-/// MQTT 5.0 clients so. SIGHUP reloads certificates, SIGUSR1 and SIGUSR2 log the state.
+/// MQTT 5.0 clients so. SIGHUP reloads certificates, users and access rules, SIGUSR1 and SIGUSR2
+/// log the state.
 /// With --data-dir, sessions, their messages and retained messages survive the end of the process;
 /// without it they live in memory only.
 #[derive(Args, Debug)]
@@ -60,6 +62,13 @@ pub(crate) struct BrokerArgs {
     /// Accept clients without credentials on listeners that are not on loopback.
     #[arg(long)]
     allow_anonymous: bool,
+    /// Users and their hashed passwords, in the format of mosquitto (`tacho passwd` makes it):
+    /// clients log in, on loopback too.
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// What clients may publish and subscribe to, in the format of mosquitto's acl_file.
+    #[arg(long, value_name = "FILE")]
+    acl_file: Option<PathBuf>,
     /// Largest number of connections; 0 means as many as descriptors allow.
     #[arg(long, value_name = "N")]
     connections_max: Option<usize>,
@@ -133,6 +142,12 @@ impl BrokerArgs {
         raw.shards = self.shards.or(raw.shards);
         raw.pin_shards = if self.pin { Some(true) } else { raw.pin_shards };
         raw.allow_anonymous = if self.allow_anonymous { Some(true) } else { raw.allow_anonymous };
+        if self.password_file.is_some() {
+            raw.access.password_file.clone_from(&self.password_file);
+        }
+        if self.acl_file.is_some() {
+            raw.access.acl_file.clone_from(&self.acl_file);
+        }
         raw.shared_subscription_strategy =
             self.shared_strategy.or(raw.shared_subscription_strategy);
         raw.metrics = self.metrics.or(raw.metrics);
@@ -177,6 +192,7 @@ impl BrokerArgs {
         if self.check_config {
             config.open_transports().map_err(|error| error.to_string())?;
             config.check_bridges().map_err(|error| error.to_string())?;
+            check_access(&config).map_err(|error| error.to_string())?;
         }
         for warning in config.bridges.iter().flat_map(BridgeConfig::warnings) {
             tracing::warn!("{warning}");
@@ -220,6 +236,20 @@ fn about_bridges(config: &Config) -> String {
         true => String::new(),
         false => format!("; bridges: {}", bridges.join(", ")),
     }
+}
+
+/// For the same line: where clients log in and what says what they may do; empty without either.
+fn about_access(config: &Config) -> String {
+    let mut about = String::new();
+    let users: BTreeSet<&Path> =
+        config.listeners.iter().filter_map(|listener| listener.password_file.as_deref()).collect();
+    for path in users {
+        about.push_str(&format!("; users from {}", path.display()));
+    }
+    if let Some(path) = &config.access.acl_file {
+        about.push_str(&format!("; access rules from {}", path.display()));
+    }
+    about
 }
 
 fn make_certificates(folder: &Path, raw: &RawConfig) -> Result<SelfSigned, String> {
@@ -270,14 +300,16 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     let stopper = broker.stopper();
     let handle = signals.handle();
     let certificates = broker.certificates().clone();
+    let access = broker.access().clone();
     let stats = broker.stats().to_vec();
     let stats_of_waiter = stats.clone();
     let waiter = std::thread::spawn(move || {
         for signal in signals.forever() {
             match signal {
                 SIGHUP => tracing::info!(
-                    "SIGHUP: {}; other settings change at the next start",
-                    certificates.reload()
+                    "SIGHUP: {}; {}; other settings change at the next start",
+                    certificates.reload(),
+                    access.reload()
                 ),
                 SIGUSR1 | SIGUSR2 => tracing::info!("state: {}", state(&stats_of_waiter)),
                 _ => return stopper.stop(),
@@ -323,6 +355,7 @@ struct About {
     listeners: Vec<Listener>,
     storage: String,
     bridges: String,
+    access: String,
 }
 
 impl About {
@@ -332,11 +365,12 @@ impl About {
             listeners: config.listeners.clone(),
             storage: about_storage(config),
             bridges: about_bridges(config),
+            access: about_access(config),
         }
     }
 
     fn log(self, broker: &Broker) {
-        let Self { shards, listeners, storage, bridges } = self;
+        let Self { shards, listeners, storage, bridges, access } = self;
         let listeners: Vec<String> = listeners
             .into_iter()
             .zip(broker.addresses())
@@ -344,7 +378,7 @@ impl About {
             .collect();
         tracing::info!(
             "listening on {} with {shards} shards (epoll or kqueue), up to {} connections; \
-             {storage}{bridges}",
+             {storage}{access}{bridges}",
             listeners.join(", "),
             broker.connections_max(),
         );

@@ -6,6 +6,7 @@
 #[macro_use]
 mod output;
 
+mod acl_command;
 mod allocator;
 mod bridge;
 mod broker_command;
@@ -20,6 +21,7 @@ mod hidden_commands;
 mod journal_command;
 mod monitor;
 mod out_arguments;
+mod passwd_command;
 mod plan_arguments;
 mod report_command;
 mod run;
@@ -79,6 +81,8 @@ enum Command {
     /// Show the state of a broker's bridges, or test them.
     Bridge(bridge::BridgeArguments),
     Journal(journal_command::JournalArguments),
+    Passwd(passwd_command::PasswdArguments),
+    Acl(acl_command::AclArguments),
     Monitor(Box<monitor::MonitorArguments>),
     Serve(serve_command::ServeArguments),
     Report(report_command::ReportArguments),
@@ -111,6 +115,8 @@ fn main() -> ExitCode {
         Command::Scenario(arguments) => scenario::scenario(arguments),
         Command::Bridge(arguments) => bridge::bridge(arguments),
         Command::Journal(arguments) => journal_command::journal(arguments),
+        Command::Passwd(arguments) => passwd_command::passwd(arguments),
+        Command::Acl(arguments) => acl_command::acl(arguments),
         Command::Monitor(arguments) => monitor::monitor(arguments),
         Command::Serve(arguments) => serve_command::serve(arguments),
         Command::Report(arguments) => report_command::report(arguments),

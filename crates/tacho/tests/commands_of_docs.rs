@@ -42,8 +42,9 @@ const FOREIGN: [(&str, &str); 15] = [
 ];
 
 /// Our commands that are parsed, and why they are not run here.
-const PARSED: [(&str, &str); 16] = [
+const PARSED: [(&str, &str); 17] = [
     ("broker.toml", "it names files and brokers of the reader; bridges have tests of their own"),
+    ("tacho passwd", "it asks for a password; access.rs answers it"),
     ("tacho journal", "it needs the directory of a broker; its own tests make one"),
     ("tacho bridge", "it needs a bridge and its remote broker; its own tests have them"),
     ("tacho monitor --port", "what listens there is the reader's; monitor.rs watches processes"),
@@ -75,6 +76,10 @@ const SHORT: [&str; 10] = [
     "plan.jmx",
     "connect",
 ];
+
+/// A password file with the user `ann`.
+const USERS: &str = "ann:$6$AAECAwQFBgcICQoL$JqsxEv/ucyxjA5DKsQ+Y8CDWaQDNQI9FpAkmfwAqWfwZLk/JEGgM0\
+                     EpylrJHAZKKyFQjJeZ3nFaHjPzOzPPmPw==\n";
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -442,6 +447,7 @@ fn prepare(folder: &Path, all: &[Document]) {
         ("my-scenario.toml", &mine),
         ("plan.jmx", &plan),
         ("token", "0123456789abcdef0123\n"),
+        ("users", USERS),
     ] {
         std::fs::write(folder.join(name), text).expect("writes");
     }

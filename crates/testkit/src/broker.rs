@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tacho_broker::{AuthMethods, Broker, RawConfig, SharedSubscription};
+use tacho_broker::{AccessReloaded, AuthMethods, Broker, RawConfig, SharedSubscription};
 use tacho_codec::{Connect, ConnectProperties, Version};
 
 use crate::client::{Client, connect};
@@ -53,6 +53,11 @@ impl TestBroker {
     /// Of all its listeners.
     pub fn addresses(&self) -> &[SocketAddr] {
         self.broker.as_ref().unwrap().addresses()
+    }
+
+    /// Reads the files of access control again.
+    pub fn reload_access(&self) -> AccessReloaded {
+        self.broker.as_ref().unwrap().access().reload()
     }
 
     /// How its bridges stand.

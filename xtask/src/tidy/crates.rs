@@ -9,14 +9,15 @@ use toml::{Table, Value};
 use super::Finding;
 
 /// Each room and the rooms below it that it may use. ARCHITECTURE.md has the picture.
-const ROOMS: [(&str, &[&str]); 19] = [
+const ROOMS: [(&str, &[&str]); 20] = [
     ("codec", &[]),
     ("topic", &[]),
+    ("access", &["topic"]),
     ("session", &["codec"]),
     ("net", &[]),
     ("journal", &[]),
     ("http", &[]),
-    ("broker", &["codec", "topic", "session", "net", "journal", "http"]),
+    ("broker", &["access", "codec", "topic", "session", "net", "journal", "http"]),
     ("load", &["codec", "topic", "session", "net"]),
     ("monitor", &[]),
     ("output", &["net"]),
@@ -29,8 +30,8 @@ const ROOMS: [(&str, &[&str]); 19] = [
     (
         "tacho",
         &[
-            "codec", "topic", "session", "net", "journal", "broker", "load", "monitor", "scenario",
-            "record", "report", "lab", "rig", "console", "output",
+            "access", "codec", "topic", "session", "net", "journal", "broker", "load", "monitor",
+            "scenario", "record", "report", "lab", "rig", "console", "output",
         ],
     ),
     // Behind the feature `results`.

@@ -12,7 +12,7 @@ use tacho_net::ServerTransport;
 use tacho_net::tls::{ClientCertificates, TlsError, TlsServer, TlsServerSettings};
 use tacho_net::ws::WsServer;
 
-use super::{ConfigError, Level, QueuePolicy};
+use super::{AccessSettings, ConfigError, Level, QueuePolicy};
 
 /// The usual path of MQTT over WebSocket.
 const PATH: &str = "/mqtt";
@@ -63,6 +63,11 @@ pub struct RawListener {
     pub persistent_queue_full: Option<QueuePolicy>,
     /// The same for a session that ends with its connection.
     pub clean_queue_full: Option<QueuePolicy>,
+    /// Password file for the clients of this listener, instead of the one in `[access]`.
+    pub password_file: Option<PathBuf>,
+    /// Admits clients without credentials: beside a password file, or where there is none although
+    /// the listener is not on loopback.
+    pub allow_anonymous: Option<bool>,
 }
 
 /// `[tls]` as in the file: the certificates of the listeners that configure none.
@@ -101,6 +106,11 @@ pub struct Listener {
     pub persistent_queue_full: Option<QueuePolicy>,
     /// The same for a session that ends with its connection.
     pub clean_queue_full: Option<QueuePolicy>,
+    /// Password file: clients log in with it.
+    pub password_file: Option<PathBuf>,
+    /// Whether clients without credentials are admitted although there is a password file, or
+    /// although the listener is not on loopback.
+    pub allow_anonymous: bool,
 }
 
 impl Transport {
@@ -139,17 +149,29 @@ impl RawListener {
             clean_level: None,
             persistent_queue_full: None,
             clean_queue_full: None,
+            password_file: None,
+            allow_anonymous: None,
         }
     }
 
-    /// Checks the listener. `defaults` are the certificates in `[tls]`.
-    pub(super) fn resolve(self, defaults: &RawTls) -> Result<Listener, ConfigError> {
+    /// Checks the listener. `defaults` are the certificates in `[tls]`; `access` has the password
+    /// file of all listeners.
+    pub(super) fn resolve(
+        self,
+        defaults: &RawTls,
+        access: &AccessSettings,
+    ) -> Result<Listener, ConfigError> {
         let (persistent_level, clean_level) = (self.persistent_level, self.clean_level);
         let persistent_queue_full = self.persistent_queue_full;
         let clean_queue_full = self.clean_queue_full;
         let Self { address, transport, cert, key, client_ca, require_client_certificate, .. } =
             self;
         let path = self.path;
+        let password_file = self.password_file.or_else(|| access.password_file.clone());
+        if self.allow_anonymous == Some(false) && password_file.is_none() {
+            return Err(ConfigError::ClosedListener(shown(transport, address)));
+        }
+        let allow_anonymous = self.allow_anonymous.unwrap_or(false);
         let tls = RawTls { cert, key, client_ca, require_client_certificate, check_s: None };
         let shown = || shown(transport, address);
         if !transport.uses_tls() && tls != RawTls::default() {
@@ -176,6 +198,8 @@ impl RawListener {
             clean_level,
             persistent_queue_full,
             clean_queue_full,
+            password_file,
+            allow_anonymous,
         })
     }
 }
@@ -237,9 +261,20 @@ impl Listener {
         self.persistent_level.is_some() || self.clean_level.is_some()
     }
 
-    /// Whether its sessions follow rules of their own.
+    /// Whether it has settings that a plain address cannot express. A password file that is not
+    /// only its own counts too: to name it twice does no harm.
     pub(super) const fn has_own_rules(&self) -> bool {
-        self.has_levels() || self.persistent_queue_full.is_some() || self.clean_queue_full.is_some()
+        self.has_levels()
+            || self.persistent_queue_full.is_some()
+            || self.clean_queue_full.is_some()
+            || self.password_file.is_some()
+            || self.allow_anonymous
+    }
+
+    /// Whether other machines reach it without logging in, and it does not say itself that they
+    /// may.
+    pub(super) fn needs_consent(&self) -> bool {
+        !self.address.ip().is_loopback() && self.password_file.is_none() && !self.allow_anonymous
     }
 
     /// Reads its certificates.
@@ -293,6 +328,12 @@ impl Listener {
         }
         if let Some(policy) = &self.clean_queue_full {
             line("clean_queue_full", policy);
+        }
+        if let Some(path) = &self.password_file {
+            line("password_file", &path.display());
+        }
+        if self.allow_anonymous {
+            text.push_str("allow_anonymous = true\n");
         }
         if let Some(TlsServerSettings { clients: ClientCertificates::Required(_), .. }) = &self.tls
         {

@@ -11,13 +11,16 @@ use tacho_codec::{PacketId, QoS, Version};
 use tacho_journal::QueueId;
 use tacho_topic::{Filter, SharedFilter};
 
-use super::bytes::Rest;
+use super::bytes::{Rest, put_bytes};
 use crate::config::{Level, QueuePolicy};
 use crate::keys::{ClientKey, TenantId};
 use crate::subscription::SubscriptionOptions;
 
-/// The only version of values so far.
+/// The version of values.
 const VALUE_VERSION: u8 = 1;
+/// Of a session with a user. Sessions of anonymous clients, and all of earlier releases, have the
+/// version of other values.
+const WITH_USER: u8 = 2;
 
 /// The session of a queue.
 pub(crate) const SESSION: &[u8] = b"s";
@@ -84,6 +87,8 @@ pub(crate) fn group(filter: &SharedFilter) -> Vec<u8> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionRecord {
     pub(crate) key: ClientKey,
+    /// Whose session it is; `None`: an anonymous client's.
+    pub(crate) user: Option<Arc<str>>,
     pub(crate) version: Version,
     /// Never [`Level::Memory`].
     pub(crate) level: Level,
@@ -112,16 +117,25 @@ impl SessionRecord {
         };
         let version = self.version.protocol_level();
         let rules = self.level as u8 | (self.queue_policy as u8) << 4;
-        bytes.extend_from_slice(&[VALUE_VERSION, connected, version, rules]);
+        let format = if self.user.is_some() { WITH_USER } else { VALUE_VERSION };
+        bytes.extend_from_slice(&[format, connected, version, rules]);
         bytes.extend_from_slice(&self.key.tenant.0.to_le_bytes());
         bytes.extend_from_slice(&self.expiry_s.to_le_bytes());
         bytes.extend_from_slice(&ends_at.to_le_bytes());
+        if let Some(user) = &self.user {
+            put_bytes(user.as_bytes(), &mut bytes);
+        }
         bytes.extend_from_slice(id);
         bytes
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut fields = fields(bytes)?;
+        let mut fields = Rest(bytes);
+        let has_user = match fields.byte()? {
+            VALUE_VERSION => false,
+            WITH_USER => true,
+            _ => return None,
+        };
         let [connected, version, rules] = fields.array()?;
         let version = Version::ALL.into_iter().find(|known| known.protocol_level() == version)?;
         let level = Level::ALL.into_iter().find(|known| *known as u8 == rules & 0x0f)?;
@@ -130,13 +144,14 @@ impl SessionRecord {
         let tenant = TenantId(fields.u32()?);
         let expiry_s = fields.u32()?;
         let unix_ns = fields.u64()?;
+        let user = if has_user { Some(fields.text()?.into()) } else { None };
         let client_id: Arc<str> = std::str::from_utf8(fields.0).ok()?.into();
         let state = match connected {
             0 => Connectedness::EndsAt { unix_ns },
             _ => Connectedness::Connected,
         };
         let key = ClientKey { tenant, client_id };
-        Some(Self { key, version, level, queue_policy, expiry_s, state })
+        Some(Self { key, user, version, level, queue_policy, expiry_s, state })
     }
 }
 
@@ -232,10 +247,19 @@ mod tests {
             for version in [Version::V31, Version::V311, Version::V5] {
                 let key = ClientKey { tenant: TenantId(3), client_id: "grün".into() };
                 for queue_policy in QueuePolicy::ALL {
-                    let (level, expiry_s, key) = (Level::Written, 60, key.clone());
-                    let record =
-                        SessionRecord { key, version, level, queue_policy, expiry_s, state };
-                    assert_eq!(SessionRecord::decode(&record.encode()), Some(record));
+                    for user in [None, Some("änn".into()), Some("".into())] {
+                        let (level, expiry_s, key) = (Level::Written, 60, key.clone());
+                        let record = SessionRecord {
+                            key,
+                            user,
+                            version,
+                            level,
+                            queue_policy,
+                            expiry_s,
+                            state,
+                        };
+                        assert_eq!(SessionRecord::decode(&record.encode()), Some(record));
+                    }
                 }
             }
         }
@@ -252,6 +276,19 @@ mod tests {
             }
         }
         assert_eq!(decode_starts(&encode_starts(12)), Some(12));
+    }
+
+    /// Written by a release that knew no users.
+    #[test]
+    fn sessions_without_a_user_are_anonymous() {
+        let mut bytes = vec![1, 1, 5, Level::Written as u8];
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&60_u32.to_le_bytes());
+        bytes.extend_from_slice(&u64::MAX.to_le_bytes());
+        bytes.extend_from_slice(b"client");
+        let record = SessionRecord::decode(&bytes).expect("an old record");
+        assert_eq!((&*record.key.client_id, record.user.clone()), ("client", None));
+        assert_eq!(record.encode(), bytes);
     }
 
     #[test]
@@ -273,7 +310,7 @@ mod tests {
         for bytes in [&b""[..], b"x", b"sx", b"i\0\0", b"i1", b"f\xff"] {
             assert_eq!(Key::parse(bytes), None, "{bytes:?}");
         }
-        assert_eq!(SessionRecord::decode(&[2; 40]), None);
+        assert_eq!(SessionRecord::decode(&[3; 40]), None);
         assert_eq!(SessionRecord::decode(&[VALUE_VERSION, 0, 5]), None);
         assert_eq!(WillRecord::decode(&[VALUE_VERSION; 12]), None);
         assert_eq!(decode_options(&[VALUE_VERSION, 3, 0, 0, 0, 0]), None);

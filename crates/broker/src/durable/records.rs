@@ -19,6 +19,8 @@ pub enum KeptRecord {
     Session {
         queue: u64,
         client_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        user: Option<String>,
         version: String,
         level: &'static str,
         queue_full: &'static str,
@@ -155,7 +157,7 @@ impl RecordVisitor<'_> {
         };
         Some(match Key::parse(key)? {
             Key::Session => {
-                let SessionRecord { key, version, level, queue_policy, expiry_s, state } =
+                let SessionRecord { key, user, version, level, queue_policy, expiry_s, state } =
                     SessionRecord::decode(value)?;
                 let ends_at = match state {
                     Connectedness::Connected => None,
@@ -164,6 +166,7 @@ impl RecordVisitor<'_> {
                 KeptRecord::Session {
                     queue,
                     client_id: key.client_id.as_ref().to_owned(),
+                    user: user.as_deref().map(str::to_owned),
                     version: version.to_string(),
                     level: level.name(),
                     queue_full: queue_policy.name(),

@@ -14,10 +14,12 @@
 //! | [`durability`] | record batches, waiting sessions, distributions, loading |
 //! | [`admission`] | publishers held back, the steps of shedding load, the memory budget |
 //! | [`bridge`] | the links of bridges |
+//! | [`access`] | users and access rules in force, decisions and logins remembered |
 //!
 //! [`permission`] decides what clients may do; [`routing`]'s `destinations` decides where messages
 //! go. [`control`] answers the control plane.
 
+mod access;
 mod admission;
 mod bridge;
 mod connections;
@@ -45,6 +47,7 @@ use crate::mail::Mail;
 use crate::message::SharedPayload;
 use crate::stats::ShardStats;
 
+use access::AccessRules;
 use admission::Admission;
 use bridge::BridgeLinks;
 use connections::{Connection, Connections};
@@ -81,6 +84,7 @@ pub(crate) struct Shard {
     durability: Journaling,
     admission: Admission,
     bridges: BridgeLinks,
+    access: AccessRules,
 }
 
 impl Shard {
@@ -112,6 +116,7 @@ impl Shard {
                 &shared.memory,
             ),
             bridges: BridgeLinks::default(),
+            access: AccessRules::new(&shared.access, shared.shards),
             shared,
             stats,
         }
@@ -213,6 +218,8 @@ impl Handler for Shard {
             Mail::ReplayRequest(request) => self.replay_requested(from, *request),
             Mail::ReplayBatch(batch) => self.replay_arrived(net, *batch),
             Mail::Authenticated(exchange, step) => self.authenticated(net, exchange, step),
+            Mail::LoggedIn(login, is_right) => self.logged_in(net, login, is_right),
+            Mail::PolicyChanged(policy) => self.policy_changed(policy),
             Mail::PublishSys(values) => self.publish_sys(net, &values),
             Mail::Query(ask) => self.asked(net, *ask),
             Mail::Loaded(loaded) => self.loaded(net, *loaded),
@@ -231,6 +238,7 @@ impl Handler for Shard {
         net.begin_work();
         is_unfinished |= self.serve_committed(net);
         is_unfinished |= self.continue_recovery(net);
+        is_unfinished |= self.continue_sweep(net);
         is_unfinished |= self.watch_queues(net);
         self.stats.route_cache_evictions_total.set(self.routing.evictions());
         self.watch_load(net);

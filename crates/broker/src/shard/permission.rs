@@ -1,8 +1,10 @@
 //! Permission: the one place that decides what clients may do.
 //!
-//! CONNECT, PUBLISH, SUBSCRIBE, every delivery and every will pass here. A CONNECT may have to wait
-//! for an answer from another thread: [`Shard::ask_to_connect`] hands it to its authentication
-//! method, and [`Shard::authenticated`] continues it when the answer comes by mail.
+//! CONNECT, PUBLISH, SUBSCRIBE, every delivery and every will pass here and, where there are access
+//! rules, ask those ([`access`](super::access)). A CONNECT may have to wait for an answer from
+//! another thread: [`Shard::ask_to_connect`] hands it to its authentication method or to the
+//! threads that verify passwords, and [`Shard::authenticated`] or [`Shard::logged_in`] continues it
+//! when the answer comes by mail.
 
 use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_net::ConnId;
@@ -11,7 +13,7 @@ use tacho_topic::Filter;
 use super::output::Flow;
 use super::{Net, Shard};
 use crate::config::Limits;
-use crate::keys::{ConnectingClient, LINK_PREFIX};
+use crate::keys::{ConnectingClient, LINK_PREFIX, User};
 use crate::message::{Header, Source};
 use crate::subscription::{Scope, Target};
 
@@ -56,12 +58,14 @@ impl Shard {
         conn: ConnId,
         connect: &Connect<'_>,
         packet: &[u8],
-        client: ConnectingClient,
+        mut client: ConnectingClient,
     ) -> Flow {
         if connect.properties.authentication_method.is_some() {
+            // The method vouches for the name, or refuses.
+            client.user = connect.username.map(|name| User { name: name.into(), is_listed: false });
             return self.authenticate(net, conn, connect, packet, client);
         }
-        self.connect(net, conn, connect, packet, client)
+        self.log_in(net, conn, connect, packet, client)
     }
 }
 

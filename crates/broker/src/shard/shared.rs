@@ -9,6 +9,7 @@ use tacho_topic::RouteMap;
 use super::connections::Authenticators;
 use super::retained::{RetainedTotals, RetainedVersions};
 use super::routing::SubscriptionTotals;
+use crate::access::SharedAccess;
 use crate::bridge::Bridges;
 use crate::config::{self, Config, Limits, QueuePolicies, SharedStrategy};
 use crate::durable::Durable;
@@ -30,6 +31,9 @@ pub(crate) struct Shared {
     pub(crate) sessions_per_shard_max: usize,
     /// Methods of enhanced authentication; without them none is known.
     pub(crate) authenticators: Option<Authenticators>,
+    pub(crate) access: SharedAccess,
+    /// The number of shards.
+    pub(crate) shards: usize,
     /// The beginning of response topics, for clients that ask.
     pub(crate) response_information: Option<String>,
     /// Clients that are connected or about to be.
@@ -57,8 +61,8 @@ impl Shared {
     pub(crate) fn new(
         config: &Config,
         transports: Vec<ServerTransport>,
-        connections_max: usize,
-        sockets_max: usize,
+        access: SharedAccess,
+        (connections_max, sockets_max): (usize, usize),
     ) -> Self {
         Self {
             routes: RouteMap::with_shards(config.shards),
@@ -78,6 +82,8 @@ impl Shared {
             retained_totals: Arc::new(RetainedTotals::new(&config.limits)),
             transports,
             authenticators: None,
+            access,
+            shards: config.shards,
             response_information: config.response_information.clone(),
             durable: None,
             bridges: Arc::default(),

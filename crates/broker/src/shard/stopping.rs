@@ -68,7 +68,9 @@ impl Shard {
                 self.say_goodbye(net, id, ReasonCode::SERVER_SHUTTING_DOWN);
                 self.session_disconnected(net, session, End::ServerShutdown);
             }
-            Connection::Opening { id, .. } | Connection::Authenticating { id, .. } => {
+            Connection::Opening { id, .. }
+            | Connection::Authenticating { id, .. }
+            | Connection::LoggingIn { id, .. } => {
                 self.drop_connection(net, id);
             }
             Connection::Committing { session, .. } => {

@@ -3,6 +3,7 @@
 //! A peer that the machine does not have turns its tests into ignored ones, by name; with
 //! `TACHO_REQUIRE_PEERS=1` it is a failure. `cargo xtask peers` installs them.
 
+mod access;
 mod against_mosquitto;
 mod another_host;
 mod bridges;
@@ -37,6 +38,7 @@ fn main() {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
     mosquitto_clients::register(&mut trials);
+    access::register(&mut trials);
     scripts::register(&mut trials);
     against_mosquitto::register(&mut trials);
     collectd::register(&mut trials);

@@ -206,7 +206,7 @@ impl Shard {
         // The session's end publishes a will that waits [MQTT-3.1.3-9].
         let will = session.machine.will().map(|(will, _)| will.message.message.clone());
         if let Some(Body::Here(will)) = will {
-            self.publish_will(net, &will);
+            self.publish_will(net, slot, &will);
         }
         self.discard_session(net, slot);
     }

@@ -85,7 +85,9 @@ impl Shard {
         }
         self.connection_gone(conn);
         match state {
-            Connection::Opening { timer, .. } | Connection::Authenticating { timer, .. } => {
+            Connection::Opening { timer, .. }
+            | Connection::Authenticating { timer, .. }
+            | Connection::LoggingIn { timer, .. } => {
                 net.cancel_timer(timer);
                 if let Closed::Error(error) = why {
                     self.stats.failed_handshakes_total.increment();
@@ -122,6 +124,10 @@ impl Shard {
             Connection::Authenticating { id, .. } => {
                 self.stats.connect_timeouts_total.increment();
                 self.authentication_timed_out(net, id);
+            }
+            Connection::LoggingIn { id, .. } => {
+                self.stats.connect_timeouts_total.increment();
+                self.login_timed_out(net, id);
             }
             Connection::Committing { session, .. } => {
                 self.stats.connect_timeouts_total.increment();

@@ -71,8 +71,7 @@ impl Shard {
             password: connect.password,
             again: false,
         });
-        self.connections.next_exchange += 1;
-        let number = self.connections.next_exchange;
+        let number = self.connections.next_exchange();
         let reply = reply_by_mail(remote.clone(), self.id, exchange_ref(conn, number));
         state.step(connect.properties.authentication_data, reply);
         let exchange = Exchange {

@@ -72,14 +72,14 @@ impl Shard {
         let tenant = TenantId::DEFAULT;
         if !connect.client_id.is_empty() {
             let key = ClientKey { tenant, client_id: connect.client_id.into() };
-            return ConnectingClient { key, is_assigned: false };
+            return ConnectingClient { key, is_assigned: false, user: None };
         }
         // An identifier that this shard owns saves moving the connection.
         loop {
             let client_id = format!("auto-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
             let key = ClientKey { tenant, client_id: client_id.into() };
             if key.owner(shards) == self.id && self.sessions.find(&key).is_none() {
-                return ConnectingClient { key, is_assigned: true };
+                return ConnectingClient { key, is_assigned: true, user: None };
             }
         }
     }

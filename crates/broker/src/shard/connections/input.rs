@@ -31,7 +31,7 @@ impl Shard {
         let mut session = match self.connections.get(conn) {
             Connection::Active { session, .. } => Some(session),
             Connection::Opening { .. } | Connection::Authenticating { .. } => None,
-            Connection::Committing { .. } => return 0,
+            Connection::Committing { .. } | Connection::LoggingIn { .. } => return 0,
             Connection::Bridge { link, .. } => {
                 return self.bridge_input(net, conn, link, data);
             }
@@ -73,7 +73,7 @@ impl Shard {
             if session.is_none() {
                 match self.connections.get(conn) {
                     Connection::Active { session: slot, .. } => session = Some(slot),
-                    Connection::Committing { .. } => return used,
+                    Connection::Committing { .. } | Connection::LoggingIn { .. } => return used,
                     _ => {}
                 }
             }

@@ -8,6 +8,7 @@ mod first_packet;
 mod goodbye;
 mod input;
 mod log;
+mod login;
 mod open;
 mod read_ahead;
 
@@ -19,6 +20,7 @@ use hashbrown::HashMap;
 use tacho_codec::Version;
 use tacho_net::{ConnId, TimerId};
 
+use crate::authentication::ExchangeRef;
 use crate::keys::{LinkIndex, SessionSlot};
 use crate::permits::{Permit, Quota};
 use crate::stats::ShardStats;
@@ -27,6 +29,7 @@ use authenticate::Exchange;
 pub(crate) use authenticate::Authenticators;
 use connack::{agree, packet_size_max};
 pub(super) use input::PUBLISH;
+use login::HeldLogin;
 pub(super) use read_ahead::is_read_ahead;
 
 /// What a connection is to its shard.
@@ -38,6 +41,8 @@ pub(super) enum Connection {
     Opening { id: ConnId, timer: TimerId, listener: u16 },
     /// Its CONNECT names an authentication method, which has not accepted it yet.
     Authenticating { id: ConnId, timer: TimerId, listener: u16 },
+    /// Its password is being verified; it is not read meanwhile.
+    LoggingIn { id: ConnId, timer: TimerId, listener: u16 },
     /// Its session is being written to the journal; CONNACK waits for that.
     Committing { timer: TimerId, session: SessionSlot },
     /// Its session is connected.
@@ -51,7 +56,7 @@ pub(super) enum Connection {
 impl Connection {
     /// Whether its client is not connected yet.
     const fn is_handshake(self) -> bool {
-        matches!(self, Self::Opening { .. } | Self::Authenticating { .. })
+        matches!(self, Self::Opening { .. } | Self::Authenticating { .. } | Self::LoggingIn { .. })
     }
 
     /// Whether its client is connected or will be as soon as its session is committed.
@@ -64,6 +69,7 @@ impl Connection {
         match self {
             Self::Opening { timer, .. }
             | Self::Authenticating { timer, .. }
+            | Self::LoggingIn { timer, .. }
             | Self::Committing { timer, .. } => Some(timer),
             _ => None,
         }
@@ -72,9 +78,9 @@ impl Connection {
     /// Which listener accepted it, while that matters.
     pub(super) const fn listener(self) -> Option<u16> {
         match self {
-            Self::Opening { listener, .. } | Self::Authenticating { listener, .. } => {
-                Some(listener)
-            }
+            Self::Opening { listener, .. }
+            | Self::Authenticating { listener, .. }
+            | Self::LoggingIn { listener, .. } => Some(listener),
             _ => None,
         }
     }
@@ -89,6 +95,8 @@ pub(super) struct Connections {
     openings: VecDeque<ConnId>,
     /// Of connections whose CONNECT named an authentication method, by [`ConnId::index`].
     exchanges: HashMap<u32, Box<Exchange>, RandomState>,
+    /// Of connections whose password is being verified, by [`ConnId::index`].
+    logins: HashMap<u32, Box<HeldLogin>, RandomState>,
     next_exchange: u64,
     handshakes: Arc<Quota>,
     stats: Arc<ShardStats>,
@@ -123,6 +131,7 @@ impl Connections {
             places: Vec::new(),
             openings: VecDeque::new(),
             exchanges: HashMap::default(),
+            logins: HashMap::default(),
             next_exchange: 0,
             handshakes,
             stats,
@@ -158,6 +167,9 @@ impl Connections {
         if !self.exchanges.is_empty() {
             self.exchanges.remove(&(conn.index() as u32));
         }
+        if !self.logins.is_empty() {
+            self.logins.remove(&(conn.index() as u32));
+        }
         self.set(conn, Connection::Vacant);
         self.place(conn).socket.take()
     }
@@ -175,6 +187,43 @@ impl Connections {
     /// Which listener accepted it, and since when its client has been connected.
     fn origin(&self, conn: ConnId) -> (u16, u64) {
         self.places.get(conn.index()).map_or((0, 0), |place| (place.listener, place.since_ns))
+    }
+
+    /// Which listener accepted it.
+    pub(super) fn listener_of(&self, conn: ConnId) -> u16 {
+        self.origin(conn).0
+    }
+
+    /// A number for an exchange with a client or with the threads that verify passwords.
+    fn next_exchange(&mut self) -> u64 {
+        self.next_exchange += 1;
+        self.next_exchange
+    }
+
+    /// The connection waits until its password is verified.
+    fn hold_login(&mut self, conn: ConnId, held: HeldLogin) {
+        if let Connection::Opening { id, timer, listener } = self.get(conn) {
+            self.set(conn, Connection::LoggingIn { id, timer, listener });
+            self.logins.insert(conn.index() as u32, Box::new(held));
+        }
+    }
+
+    /// The CONNECT that waits at a connection.
+    fn login(&self, conn: ConnId) -> Option<&HeldLogin> {
+        self.logins.get(&(conn.index() as u32)).map(|held| &**held)
+    }
+
+    /// A password is verified: its connection waits no longer, if it is still there.
+    fn take_login(&mut self, of: ExchangeRef) -> Option<(ConnId, HeldLogin)> {
+        let Connection::LoggingIn { id, timer, listener } = self.at(of.connection as usize) else {
+            return None;
+        };
+        if self.logins.get(&of.connection)?.number != of.number {
+            return None;
+        }
+        let held = self.logins.remove(&of.connection)?;
+        self.set(id, Connection::Opening { id, timer, listener });
+        Some((id, *held))
     }
 
     /// The session of a connection whose client is connected.
@@ -211,6 +260,9 @@ impl Connections {
         } else if was_handshake && !state.is_handshake() {
             place.handshake = None;
             self.stats.handshakes.decrement();
+        }
+        if !state.is_handshake() && !self.logins.is_empty() {
+            self.logins.remove(&(conn.index() as u32));
         }
         let place = self.place(conn);
         if !state.is_handshake() && !state.has_client() {
@@ -261,7 +313,9 @@ impl Connections {
     /// Whether this connection exists and its client is not connected yet.
     fn is_opening(&self, conn: ConnId) -> bool {
         match self.get(conn) {
-            Connection::Opening { id, .. } | Connection::Authenticating { id, .. } => id == conn,
+            Connection::Opening { id, .. }
+            | Connection::Authenticating { id, .. }
+            | Connection::LoggingIn { id, .. } => id == conn,
             _ => false,
         }
     }

@@ -11,7 +11,7 @@ use super::{Connection, agree, packet_size_max};
 use crate::config::{Level, QueuePolicy};
 use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::hops;
-use crate::keys::{ClientKey, ConnectingClient, SessionSlot};
+use crate::keys::{ClientKey, ConnectingClient, SessionSlot, User};
 use crate::message::{Message, Source};
 use crate::shard::durability::Machine;
 use crate::shard::durability::{ConnectAnswer, ConnectRequest};
@@ -33,7 +33,10 @@ impl Shard {
         packet: &[u8],
         client: ConnectingClient,
     ) -> Flow {
-        let ConnectingClient { key, is_assigned } = client;
+        if let Err(why) = self.may_open(net, connect, &client) {
+            return self.refuse_login(net, conn, connect, &client, why);
+        }
+        let ConnectingClient { key, is_assigned, user } = client;
         let agreed = agree(connect, self.limits());
         if !self.takes_connack(connect, &agreed, is_assigned.then_some(&*key.client_id)) {
             self.refuse(net, conn, connect.version, ReasonCode::PACKET_TOO_LARGE);
@@ -55,9 +58,10 @@ impl Shard {
             self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
             return Flow::Stop;
         }
-        let Some((slot, ended)) = self.session_for(net, conn, connect, key, level) else {
+        let Some((slot, ended)) = self.session_for(net, conn, connect, (key, user), level) else {
             return Flow::Stop;
         };
+        self.end_forbidden_subscriptions(net, slot);
         let source = self.sessions[slot].source();
         let will = connect.will.as_ref().map(|will| will_state(will, source));
         let is_bridge =
@@ -89,7 +93,7 @@ impl Shard {
         net: &mut Net,
         conn: ConnId,
         connect: &Connect<'_>,
-        key: ClientKey,
+        (key, user): (ClientKey, Option<User>),
         level: Level,
     ) -> Option<(SessionSlot, BatchSeq)> {
         let replaces = self.sessions.find(&key);
@@ -114,11 +118,16 @@ impl Shard {
         }
         self.connections.admit(conn, permit);
         Some(match existing {
-            Some(slot) => (slot, BatchSeq::DONE),
+            Some(slot) => {
+                self.give_to(slot, user);
+                (slot, BatchSeq::DONE)
+            }
             None => {
                 let ended = self.forget_ended_session(&key);
                 let journaled = self.place_in_journal(level);
-                (self.new_session(key, journaled), ended)
+                let slot = self.new_session(key, journaled);
+                self.sessions[slot].access = self.access.of_new_session(user);
+                (slot, ended)
             }
         })
     }
@@ -169,7 +178,7 @@ impl Shard {
         encode(&Packet::ConnAck(connack), connect.version, net, conn);
         self.members_connected(net, slot, true);
         if let Some(Body::Here(will)) = connected.publish_will.map(|will| will.message) {
-            self.publish_will(net, &will);
+            self.publish_will(net, slot, &will);
         }
         self.sessions.arm_timer(net, slot);
         self.pump(net, slot);
@@ -204,7 +213,7 @@ impl Shard {
         // one before (fan-outs, replays, acknowledgements) has to miss it.
         let will = self.sessions[slot].machine.will().map(|(will, _)| will.clone());
         if let Some(Body::Here(will)) = will.map(|will| will.message.message) {
-            self.publish_will(net, &will);
+            self.publish_will(net, slot, &will);
         }
         self.discard_session(net, slot);
     }

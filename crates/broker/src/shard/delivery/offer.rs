@@ -134,6 +134,7 @@ impl Shard {
         match reason {
             DropReason::Expired => self.count_dropped(net, slot),
             DropReason::Offline => self.stats.dropped_offline_total.increment(),
+            DropReason::Denied => self.stats.denied_deliveries_total.increment(),
             DropReason::PacketTooLarge => self.stats.dropped_too_large_total.increment(),
             DropReason::NoCredit => {
                 self.stats.dropped_output_full_total.increment();

@@ -4,11 +4,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tacho_access::Access;
 use tacho_codec::{PacketId, Publish, QoS, ReasonCode};
 use tacho_net::ConnId;
 use tacho_session::{BatchSeq, Inbound};
 use tacho_topic::owner_shard;
 
+use crate::config::OnDeny;
 use crate::delivery::{ForOne, Receipt};
 use crate::keys::{SessionSlot, TenantId};
 use crate::mail::{Mail, SysValue};
@@ -58,6 +60,10 @@ impl Shard {
             self.answer_publish(slot, publish.qos, publish.packet_id, reason);
             return Flow::Continue;
         }
+        if self.access.has_rules() && !self.is_allowed(slot, Access::Publish, topic) {
+            return self.deny_publish(net, conn, slot, topic, publish);
+        }
+        let session = &self.sessions[slot];
         let (source, generation) = (session.source(), session.generation());
         let by_bridge = session.is_bridge();
         let retained_version =
@@ -87,6 +93,32 @@ impl Shard {
         to.bridges.takes(source) || self.shared.bridges_subscribe.load(Ordering::Relaxed)
     }
 
+    /// The access rules do not allow a PUBLISH.
+    #[cold]
+    fn deny_publish(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        topic: &str,
+        publish: &Publish<'_>,
+    ) -> Flow {
+        self.stats.denied_publishes_total.increment();
+        let cause = self.cause_of(slot, Access::Publish, topic);
+        self.log_denied(net, slot, "publish", topic, &cause);
+        let reason = ReasonCode::NOT_AUTHORIZED;
+        match self.access.on_deny() {
+            OnDeny::Refuse => {
+                self.answer_publish(slot, publish.qos, publish.packet_id, reason);
+                Flow::Continue
+            }
+            OnDeny::Disconnect => {
+                let why = "the access rules do not allow publishing to this topic";
+                self.end_connection_because(net, conn, reason, why)
+            }
+        }
+    }
+
     /// Refuses a PUBLISH that the session has noted.
     pub(in crate::shard) fn answer_publish(
         &mut self,
@@ -100,8 +132,19 @@ impl Shard {
         });
     }
 
-    /// Publishes a will, with the same rights and routes as any message.
-    pub(in crate::shard) fn publish_will(&mut self, net: &mut Net, will: &Message) {
+    /// Publishes the will of a session, with the same rights and routes as any message.
+    pub(in crate::shard) fn publish_will(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        will: &Message,
+    ) {
+        // The rules may be others than when its client connected.
+        if self.access.has_rules() && !self.is_allowed(slot, Access::Publish, will.topic()) {
+            self.stats.denied_wills_total.increment();
+            let cause = self.cause_of(slot, Access::Publish, will.topic());
+            return self.log_denied(net, slot, "publish a will", will.topic(), &cause);
+        }
         self.refresh_routes();
         let is_retained = will.header().retain;
         let retained_version =

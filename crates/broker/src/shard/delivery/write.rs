@@ -65,6 +65,12 @@ impl Shard {
     ) {
         // Invariant: the machine hands out what is loaded.
         let Body::Here(message) = &delivery.message.message else { return };
+        if self.access.has_rules() && self.withholds(slot, message.topic()) {
+            // It counts as delivered: the client is not to have it.
+            self.stats.denied_deliveries_total.increment();
+            self.act(slot, |machine, recorder| machine.withhold(packet_id, recorder));
+            return;
+        }
         let session = &mut self.sessions[slot];
         if session.terms().publishes() == PublishForm::Mapped {
             return self.write_to_bridge(net, slot, conn, delivery, packet_id, dup);

@@ -14,7 +14,8 @@ use crate::delivery::{GroupRef, NO_GROUP};
 use crate::durable::Durable;
 use crate::durable::recovery::FoundSession;
 use crate::durable::start::{ShardPart, WaitingGroup};
-use crate::keys::SessionSlot;
+use crate::keys::{SessionSlot, User};
+use crate::shard::access::SessionAccess;
 use crate::shard::durability::JournaledSession;
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
@@ -56,6 +57,9 @@ impl Shard {
         let slot = self.add_session(record.key, machine, Some(journaled));
         let session = &mut self.sessions[slot];
         session.restore_version(record.version);
+        // Whether the user is in a password file is asked when it logs in.
+        let user = record.user.map(|name| User { name, is_listed: false });
+        session.access = SessionAccess::restored(user);
         session.set_queue_policy(record.queue_policy);
         session.journal.stored.count = stored as u32;
         self.sessions.count_places(slot);
@@ -108,6 +112,7 @@ impl Shard {
     /// All shards have what they own: time may run, and what waits may go.
     pub(in crate::shard) fn all_recovered(&mut self, net: &mut Net) {
         self.durability.unarmed = Some(SessionSlot::new(0));
+        self.sweep_restored();
         self.retained_recovered(net);
         self.groups_recovered(net);
         self.start_links(net);

@@ -1,5 +1,7 @@
 //! Session records: that a session exists and until when, its subscriptions, its will.
 
+use std::sync::Arc;
+
 use tacho_codec::Version;
 use tacho_journal::{MessageId, QueueId, Record, Urgency};
 use tacho_session::{BatchSeq, WillState};
@@ -50,6 +52,7 @@ impl Shard {
         let Some(journaled) = session.journal.place else { return BatchSeq::DONE };
         let record = SessionRecord {
             key: session.key().clone(),
+            user: session.access.user().map(|user| Arc::clone(&user.name)),
             version: opened.version,
             level: journaled.level,
             queue_policy: session.queue_policy(),
@@ -75,6 +78,7 @@ impl Shard {
         }
         let record = SessionRecord {
             key: session.key().clone(),
+            user: session.access.user().map(|user| Arc::clone(&user.name)),
             version: session.version(),
             level: journaled.level,
             queue_policy: session.queue_policy(),

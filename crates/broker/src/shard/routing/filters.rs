@@ -76,7 +76,7 @@ impl SubscribedFilters {
         EndedFilters(std::mem::take(&mut self.filters).into_iter())
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Filter> {
+    pub(in crate::shard) fn iter(&self) -> impl Iterator<Item = &Filter> {
         self.filters.iter()
     }
 

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
+use tacho_access::{Coverage, Steps};
 use tacho_codec::{
     Packet, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeFilter, UnsubAck, Unsubscribe,
     UserProperties, Version,
@@ -49,6 +50,8 @@ struct Asked {
     changes: Vec<RouteChange>,
     replays: Vec<WantsReplay>,
     granted: Vec<(Changed, SubscriptionOptions)>,
+    /// What asking the access rules may cost.
+    steps: Steps,
 }
 
 impl Shard {
@@ -267,6 +270,9 @@ impl Shard {
             self.stats.refused_subscriptions_total.increment();
             return reason;
         }
+        if self.access.has_rules() && !self.grants(net, slot, filter, &mut asked.steps) {
+            return ReasonCode::NOT_AUTHORIZED;
+        }
         let limit = self.limits().subscriptions_per_session_max;
         let subscriptions = &mut self.sessions[slot].subscriptions;
         let known = subscriptions.contains(filter);
@@ -304,6 +310,19 @@ impl Shard {
             }
         }
         ReasonCode::granted(options.qos)
+    }
+
+    /// Whether the access rules grant a subscription.
+    #[cold]
+    fn grants(&mut self, net: &Net, slot: SessionSlot, filter: &Filter, steps: &mut Steps) -> bool {
+        let why = match self.covers(slot, filter, steps) {
+            Coverage::Whole => return true,
+            Coverage::Partial => "not every topic of the filter may be received",
+            Coverage::Undecided => "filter and rules are too complex to decide",
+        };
+        self.stats.denied_subscriptions_total.increment();
+        self.log_denied(net, slot, "subscribe", &filter.to_string(), &why);
+        false
     }
 
     pub(in crate::shard) fn unsubscribe(
@@ -384,6 +403,9 @@ fn explain(reason: ReasonCode, is_stalled: bool) -> Option<&'static str> {
         ReasonCode::QUOTA_EXCEEDED if is_stalled => Some(NOTHING_CAN_BE_WRITTEN),
         ReasonCode::QUOTA_EXCEEDED => {
             Some("too many subscriptions, of this client or of all, or too many levels in a filter")
+        }
+        ReasonCode::NOT_AUTHORIZED => {
+            Some("the access rules do not allow every topic of a filter to be received")
         }
         _ => None,
     }

@@ -45,7 +45,7 @@ impl Shard {
                 }
                 Some(TimeoutEvent::PublishWill(will)) => {
                     if let Body::Here(will) = &will.message {
-                        self.publish_will(net, will);
+                        self.publish_will(net, slot, will);
                     }
                     self.record_closed(slot);
                 }
@@ -77,7 +77,7 @@ impl Shard {
         session.journal.disconnected();
         let effects = session.machine.disconnect(now_ns, end);
         if let Some(Body::Here(will)) = effects.publish_will.map(|will| will.message) {
-            self.publish_will(net, &will);
+            self.publish_will(net, slot, &will);
         }
         if effects.session_ended {
             self.discard_session(net, slot);

@@ -1,5 +1,6 @@
 //! A session as its shard keeps it: the protocol machine and what surrounds it.
 
+use tacho_access::Who;
 use tacho_codec::Version;
 use tacho_net::ConnId;
 use tacho_session::server::{ConnectParams, Connected};
@@ -11,6 +12,7 @@ use crate::config::QueuePolicy;
 use crate::delivery::Copy;
 use crate::keys::{ClientKey, LinkIndex};
 use crate::message::Source;
+use crate::shard::access::SessionAccess;
 use crate::shard::admission::ClientPressure;
 use crate::shard::durability::{Machine, SessionJournal, Subject};
 use crate::shard::groups::Memberships;
@@ -46,6 +48,7 @@ pub(in crate::shard) struct Session {
     pub(in crate::shard) replays: SessionReplays,
     pub(in crate::shard) pressure: ClientPressure,
     pub(in crate::shard) journal: SessionJournal,
+    pub(in crate::shard) access: SessionAccess,
 }
 
 /// Messages that a session's machine has dropped of those in its keeping.
@@ -97,6 +100,7 @@ impl Session {
             replays: SessionReplays::default(),
             pressure: ClientPressure::default(),
             journal,
+            access: SessionAccess::default(),
         }
     }
 
@@ -108,6 +112,11 @@ impl Session {
 
     pub(in crate::shard) fn key(&self) -> &ClientKey {
         &self.key
+    }
+
+    /// Its client, as access rules ask about it.
+    pub(in crate::shard) fn who(&self) -> Who<'_> {
+        Who { user: self.access.user_name(), client_id: &self.key.client_id }
     }
 
     /// Its peer's connection, if it has one.

@@ -1,0 +1,26 @@
+//! Access control: who may log in, and what each client may publish, subscribe to and receive.
+//!
+//! - [`Users`]: a password file in the format of mosquitto, with the hashes of all its versions.
+//! - [`StoredPassword`]: one hash; made, parsed and verified in constant time.
+//! - [`Remembered`]: logins that were verified a short while ago, as HMACs.
+//! - [`Acl`]: an access list in the format of mosquitto, evaluated as mosquitto does, and the exact
+//!   decision whether every topic of a filter may be read.
+//!
+//! Nothing here knows sockets, sessions or time; nothing recurses, and the work of every call is
+//! bounded. Parsing takes untrusted text: it never panics, and errors name file and line.
+
+mod acl;
+mod covers;
+mod file;
+mod hash;
+mod remembered;
+mod template;
+mod users;
+
+pub use acl::{Access, Acl, Cause, Decision};
+pub use covers::{Coverage, STEPS_MAX, Steps};
+pub use file::{FILE_BYTES_MAX, FileError, read_text};
+pub use hash::{HashError, Memory, NoRandomness, Scheme, StoredPassword};
+pub use remembered::{ProcessKey, Proof, Remembered};
+pub use template::Who;
+pub use users::{NameError, Users, check_name, delete_user, set_user};

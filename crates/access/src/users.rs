@@ -1,0 +1,199 @@
+//! Password files: `name:hash` per line, as mosquitto writes and reads them.
+//!
+//! A first character `#` makes a comment. Blanks around name and hash do not count; what follows a
+//! second `:` is ignored. A line without `:` is skipped with a warning.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::file::FileError;
+use crate::hash::{Memory, NoRandomness, Scheme, StoredPassword};
+
+/// The length of a user name travels as 16 bits.
+const NAME_BYTES_MAX: usize = 65_535;
+const USERS_MAX: usize = 1_000_000;
+/// Warnings about one file.
+const WARNINGS_MAX: usize = 10;
+
+/// The users of a password file.
+pub struct Users {
+    by_name: HashMap<Box<str>, StoredPassword>,
+    /// Verified in the place of a user that does not exist, so that this takes as long.
+    decoy: StoredPassword,
+    warnings: Vec<String>,
+}
+
+impl Users {
+    /// Parses the text of a password file; `path` is for errors.
+    ///
+    /// # Errors
+    /// A line has no name, a name twice, or a hash that cannot be used; or there are too many.
+    pub fn parse(path: &str, text: &str) -> Result<Self, FileError> {
+        let mut by_name = HashMap::new();
+        let mut warnings = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let fail = |what: String| Err(FileError::at(path, number, what));
+            let Some((name, value)) = fields(line) else {
+                if !line.trim().is_empty()
+                    && !line.starts_with('#')
+                    && warnings.len() < WARNINGS_MAX
+                {
+                    warnings.push(format!("{path}:{number}: a line without `:` is ignored"));
+                }
+                continue;
+            };
+            if let Err(error) = check_name(name) {
+                return fail(error.to_string());
+            }
+            if value.is_empty() {
+                return fail(format!("the user {} has no password", shown(name)));
+            }
+            let stored = match StoredPassword::parse(value) {
+                Ok(stored) => stored,
+                Err(error) => return fail(format!("the user {}: {error}", shown(name))),
+            };
+            if by_name.insert(name.into(), stored).is_some() {
+                return fail(format!("the user {} is there twice", shown(name)));
+            }
+            if by_name.len() > USERS_MAX {
+                return fail(format!("there are more than {USERS_MAX} users"));
+            }
+        }
+        let decoy = decoy(&by_name).map_err(|error| FileError::whole(path, error.to_string()))?;
+        Ok(Self { by_name, decoy, warnings })
+    }
+
+    /// The number of users.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// What in the file has no effect.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The stored password of a user.
+    pub fn get(&self, name: &str) -> Option<&StoredPassword> {
+        self.by_name.get(name)
+    }
+
+    /// Whether the user exists and has this password. A refusal takes as long for a user that does
+    /// not exist as for one that does.
+    pub fn verify(&self, name: &str, password: &[u8], memory: &mut Memory) -> bool {
+        let Some(stored) = self.by_name.get(name) else {
+            self.decoy.verify(password, memory);
+            return false;
+        };
+        let is_right = stored.verify(password, memory);
+        if !is_right && stored.scheme().is_cheaper_than(self.decoy.scheme()) {
+            self.decoy.verify(password, memory);
+        }
+        is_right
+    }
+}
+
+/// Shows no secret.
+impl fmt::Debug for Users {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Users").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// A hash that no user has, as costly as the costliest of the file. It is copied, salt and all: to
+/// hash another password would take time at every start.
+fn decoy(users: &HashMap<Box<str>, StoredPassword>) -> Result<StoredPassword, NoRandomness> {
+    let mut costliest: Option<&StoredPassword> = None;
+    for stored in users.values() {
+        if costliest.is_none_or(|known| known.scheme().is_cheaper_than(stored.scheme())) {
+            costliest = Some(stored);
+        }
+    }
+    match costliest {
+        Some(stored) => Ok(stored.clone()),
+        None => StoredPassword::make(b"", Scheme::Sha512),
+    }
+}
+
+/// Why a text cannot be a user name in a password file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// It is empty.
+    #[error("the user name is empty")]
+    Empty,
+    /// It is too long.
+    #[error("the user name is longer than 65535 bytes")]
+    TooLong,
+    /// It would be read as something else.
+    #[error(
+        "the user name contains `:` or a control character, starts with `#`, or has blanks around it"
+    )]
+    Characters,
+}
+
+/// Checks a user name for a password file.
+///
+/// # Errors
+/// It could not be read back as it is.
+pub fn check_name(name: &str) -> Result<(), NameError> {
+    if name.is_empty() {
+        return Err(NameError::Empty);
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Err(NameError::TooLong);
+    }
+    let is_wrong = |character: char| character == ':' || character.is_control();
+    if name.starts_with('#') || name.trim() != name || name.contains(is_wrong) {
+        return Err(NameError::Characters);
+    }
+    Ok(())
+}
+
+/// Name and hash of a line, if it is a user's.
+fn fields(line: &str) -> Option<(&str, &str)> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let (name, rest) = line.split_once(':')?;
+    let value = rest.split(':').next().unwrap_or(rest);
+    Some((name.trim(), value.trim()))
+}
+
+fn shown(name: &str) -> String {
+    let short: String = name.chars().take(64).collect();
+    format!("`{}`", short.escape_debug())
+}
+
+/// The text of a password file with a user added, or with the password of the user changed. All
+/// other lines stay as they are.
+pub fn set_user(text: &str, name: &str, stored: &StoredPassword) -> String {
+    let entry = format!("{name}:{stored}");
+    let mut lines: Vec<&str> = text.lines().collect();
+    match lines.iter().position(|line| is_of(line, name)) {
+        Some(at) => lines[at] = &entry,
+        None => lines.push(&entry),
+    }
+    with_line_ends(&lines)
+}
+
+/// The text of a password file without a user; `None` if the user is not there.
+pub fn delete_user(text: &str, name: &str) -> Option<String> {
+    let left: Vec<&str> = text.lines().filter(|line| !is_of(line, name)).collect();
+    (left.len() < text.lines().count()).then(|| with_line_ends(&left))
+}
+
+fn is_of(line: &str, name: &str) -> bool {
+    fields(line).is_some_and(|(known, _)| known == name)
+}
+
+fn with_line_ends(lines: &[&str]) -> String {
+    lines.iter().flat_map(|line| [*line, "\n"]).collect()
+}
+
+#[cfg(test)]
+mod tests;

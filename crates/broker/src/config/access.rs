@@ -1,0 +1,106 @@
+//! Access control: the files that say who may connect and do what, and what follows a refusal.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, check_range};
+
+/// `[access]`. Without files all clients may do everything.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AccessSettings {
+    /// Password file: clients of listeners without one of their own log in with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password_file: Option<PathBuf>,
+    /// Access list: what clients may publish, subscribe to and receive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acl_file: Option<PathBuf>,
+    /// What follows a PUBLISH that is not allowed.
+    pub on_deny: OnDeny,
+    /// Which subscriptions are granted.
+    pub subscribe: SubscribeCheck,
+    /// Which sessions of other users a client may take over.
+    pub session_takeover: SessionTakeover,
+    /// Threads that verify passwords; 0: half of the usable cores, from 1 to 4.
+    pub login_threads: u32,
+    /// Logins that wait for these threads; more are refused.
+    pub logins_waiting_max: u32,
+    /// Verified logins that are remembered, so that they need not be verified again.
+    pub remembered_logins_max: u32,
+    /// Seconds that they are remembered at least after their last use.
+    pub remember_logins_s: u32,
+}
+
+/// What follows a PUBLISH that is not allowed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDeny {
+    /// It is dropped, and answered with 0x87 where the protocol has an answer (5.0, QoS 1 and 2).
+    #[default]
+    Refuse,
+    /// The client is disconnected (5.0: 0x87).
+    Disconnect,
+}
+
+/// Which subscriptions are granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubscribeCheck {
+    /// Those whose every topic the client may receive; others are refused with 0x87.
+    #[default]
+    Whole,
+    /// All but shared ones, and the messages that the client may not receive are left out, as
+    /// mosquitto does. Shared ones are granted as with `whole`.
+    Filtered,
+}
+
+/// Which sessions of other users a client may take over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionTakeover {
+    /// None.
+    #[default]
+    SameUser,
+    /// Those of anonymous clients: for sessions from the time before there were users.
+    FromAnonymous,
+    /// All.
+    AnyUser,
+}
+
+impl Default for AccessSettings {
+    fn default() -> Self {
+        Self {
+            password_file: None,
+            acl_file: None,
+            on_deny: OnDeny::default(),
+            subscribe: SubscribeCheck::default(),
+            session_takeover: SessionTakeover::default(),
+            login_threads: 0,
+            logins_waiting_max: 1_000,
+            remembered_logins_max: 100_000,
+            remember_logins_s: 3_600,
+        }
+    }
+}
+
+impl AccessSettings {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        check_range("access.login_threads", self.login_threads.into(), 0, 64, "from 0 to 64")?;
+        let waiting = self.logins_waiting_max.into();
+        check_range("access.logins_waiting_max", waiting, 1, 100_000, "from 1 to 100000")?;
+        let remembered = self.remembered_logins_max.into();
+        let (max, expected) = (10_000_000, "at most 10000000");
+        check_range("access.remembered_logins_max", remembered, 0, max, expected)
+    }
+
+    /// How many threads verify passwords.
+    pub(crate) fn threads(&self) -> usize {
+        match self.login_threads {
+            0 => {
+                std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2).clamp(1, 4)
+            }
+            threads => threads as usize,
+        }
+    }
+}

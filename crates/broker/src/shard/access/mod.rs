@@ -1,0 +1,146 @@
+//! Access control in a shard: the policy in force, logins, and what sessions may do.
+//!
+//! Every question is asked through [`permission`](super::permission). Where there is no access list
+//! it costs one branch.
+
+mod decisions;
+mod log;
+mod session;
+mod sweep;
+
+use std::sync::Arc;
+
+use tacho_access::{Access, Acl, Coverage, Proof, Remembered, Steps, Users, Who};
+use tacho_topic::Filter;
+
+use crate::access::SharedAccess;
+use crate::config::{OnDeny, SubscribeCheck};
+use crate::keys::{SessionSlot, User};
+use crate::policy::Policy;
+use crate::shard::Shard;
+use decisions::Decisions;
+use log::LineLimit;
+
+pub(in crate::shard) use log::Shown;
+pub(in crate::shard) use session::SessionAccess;
+
+/// Owns the policy in force, remembered logins and decisions.
+pub(super) struct AccessRules {
+    policy: Arc<Policy>,
+    /// Whether there is an access list. A reload does not change that.
+    has_rules: bool,
+    /// Subscriptions are granted whatever the rules say, and messages left out.
+    is_filtered: bool,
+    on_deny: OnDeny,
+    remembered: Remembered,
+    decisions: Decisions,
+    /// The next session to which a new policy is applied.
+    sweep: Option<SessionSlot>,
+    lines: LineLimit,
+}
+
+impl AccessRules {
+    pub(super) fn new(shared: &SharedAccess, shards: usize) -> Self {
+        let settings = &shared.settings;
+        let remembered_max = settings.remembered_logins_max as usize / shards.max(1);
+        let keep_ns = u64::from(settings.remember_logins_s) * 1_000_000_000;
+        Self {
+            policy: Arc::clone(&shared.first),
+            has_rules: shared.first.acl().is_some(),
+            is_filtered: settings.subscribe == SubscribeCheck::Filtered,
+            on_deny: settings.on_deny,
+            remembered: Remembered::new(remembered_max, keep_ns),
+            decisions: Decisions::default(),
+            sweep: None,
+            lines: LineLimit::default(),
+        }
+    }
+
+    /// Whether anything has to be asked about messages and subscriptions.
+    #[inline]
+    pub(super) const fn has_rules(&self) -> bool {
+        self.has_rules
+    }
+
+    pub(super) const fn on_deny(&self) -> OnDeny {
+        self.on_deny
+    }
+
+    /// For a session that is made now: what it will be sent was granted by the policy in force.
+    pub(super) fn of_new_session(&self, user: Option<User>) -> SessionAccess {
+        SessionAccess::new(user, self.policy.version())
+    }
+
+    /// The users of a listener, if its clients log in, and the version of the policy.
+    pub(super) fn users(&self, listener: u16) -> (Option<&Arc<Users>>, u32) {
+        (self.policy.users(listener), self.policy.version())
+    }
+
+    /// Whether a login was verified a short while ago.
+    pub(super) fn remembers(&mut self, proof: Proof, now_ns: u64) -> bool {
+        self.remembered.knows(proof, now_ns)
+    }
+
+    /// A login has been verified.
+    pub(super) fn remember(&mut self, proof: Proof, now_ns: u64) {
+        self.remembered.add(proof, now_ns);
+    }
+
+    /// Whether a client may publish to a topic: for one that has no session yet.
+    pub(super) fn lets_publish(&self, who: &Who<'_>, topic: &str) -> bool {
+        self.acl().is_none_or(|acl| acl.decide(who, Access::Publish, topic).is_allowed)
+    }
+
+    /// Whether a line may be written to the log, and how many were left out before it.
+    pub(super) fn line(&mut self, now_ns: u64) -> Option<u64> {
+        self.lines.take(now_ns)
+    }
+
+    fn acl(&self) -> Option<&Acl> {
+        self.policy.acl()
+    }
+}
+
+impl Shard {
+    /// The session is this user's from now on.
+    pub(super) fn give_to(&mut self, slot: SessionSlot, user: Option<User>) {
+        let access = &mut self.sessions[slot].access;
+        if access.set_user(user) {
+            access.distrust();
+            self.access.decisions.clear();
+        }
+    }
+
+    /// Whether the rules let a session publish to a topic, or receive its messages.
+    pub(super) fn is_allowed(&mut self, slot: SessionSlot, access: Access, topic: &str) -> bool {
+        let session = &self.sessions[slot];
+        let asked = decisions::Question { slot, generation: session.generation(), access, topic };
+        if let Some(is_allowed) = self.access.decisions.get(&asked) {
+            return is_allowed;
+        }
+        let Some(acl) = self.access.acl() else { return true };
+        let is_allowed = acl.decide(&session.who(), access, topic).is_allowed;
+        self.access.decisions.put(&asked, is_allowed);
+        is_allowed
+    }
+
+    /// Whether a session may not have a message that is about to be sent to it. That is asked only
+    /// where its subscriptions were not granted as a whole, or not by the rules in force.
+    pub(super) fn withholds(&mut self, slot: SessionSlot, topic: &str) -> bool {
+        let session = &self.sessions[slot];
+        let is_granted =
+            !self.access.is_filtered && session.access.is_trusted(self.access.policy.version());
+        // Bridges have rules of their own.
+        !is_granted && session.link().is_none() && !self.is_allowed(slot, Access::Receive, topic)
+    }
+
+    /// Whether the rules grant a session a subscription.
+    pub(super) fn covers(&self, slot: SessionSlot, filter: &Filter, steps: &mut Steps) -> Coverage {
+        let Some(acl) = self.access.acl() else { return Coverage::Whole };
+        // A member that left messages out would lose them for its group.
+        if self.access.is_filtered && !filter.is_shared() {
+            return Coverage::Whole;
+        }
+        acl.covers(&self.sessions[slot].who(), filter.topic_filter(), steps)
+    }
+}

@@ -1,0 +1,108 @@
+//! A new policy is applied to the sessions that there are: users that are gone are disconnected,
+//! subscriptions that are not allowed any more end. Deliveries ask the new rules from the moment
+//! at which they arrive, so nothing slips through meanwhile.
+
+use std::sync::Arc;
+
+use tacho_access::{Coverage, Steps};
+use tacho_codec::ReasonCode;
+use tacho_session::server::End;
+use tacho_topic::Filter;
+
+use crate::keys::SessionSlot;
+use crate::policy::Policy;
+use crate::shard::{Net, Shard};
+
+impl Shard {
+    /// New users or rules are in force.
+    pub(in crate::shard) fn policy_changed(&mut self, policy: Arc<Policy>) {
+        self.stats.access_reloads_total.increment();
+        // Mail of several reloads arrives in order.
+        self.access.policy = policy;
+        self.access.decisions.clear();
+        self.access.sweep = Some(SessionSlot::new(0));
+    }
+
+    /// The sessions of an earlier start are there: the rules may be others since.
+    pub(in crate::shard) fn sweep_restored(&mut self) {
+        if self.access.has_rules() {
+            self.access.sweep = Some(SessionSlot::new(0));
+        }
+    }
+
+    /// Goes on with applying a policy, as long as the turn lasts. True if there is more to do.
+    #[inline]
+    pub(in crate::shard) fn continue_sweep(&mut self, net: &mut Net) -> bool {
+        match self.access.sweep {
+            None => false,
+            Some(first) => self.sweep_from(net, first),
+        }
+    }
+
+    #[cold]
+    fn sweep_from(&mut self, net: &mut Net, first: SessionSlot) -> bool {
+        net.begin_work();
+        for index in first.index()..self.sessions.slots_end() {
+            let slot = SessionSlot::new(index as u32);
+            let Some(session) = self.sessions.get(slot) else { continue };
+            let units = 1 + session.subscriptions.len() as u32;
+            self.apply_policy(net, slot);
+            if !net.charge(units) {
+                self.access.sweep = Some(SessionSlot::new(index as u32 + 1));
+                return true;
+            }
+        }
+        self.access.sweep = None;
+        false
+    }
+
+    /// Applies the policy in force to a session, if that has not been done. Its client, if it has
+    /// lost something, is disconnected: only that tells it.
+    fn apply_policy(&mut self, net: &mut Net, slot: SessionSlot) {
+        let has_lost = self.end_forbidden_subscriptions(net, slot) || self.is_users_end(slot);
+        let connection = self.sessions[slot].connection();
+        if let (true, Some(conn)) = (has_lost, connection) {
+            self.stats.ended_by_rules_total.increment();
+            self.log_denied(net, slot, "stay connected", "", &"users or access rules have changed");
+            self.say_goodbye(net, conn, ReasonCode::NOT_AUTHORIZED);
+            self.session_disconnected(net, slot, End::Lost);
+        }
+    }
+
+    /// Whether the user of a connected client is no longer in the password file.
+    fn is_users_end(&self, slot: SessionSlot) -> bool {
+        let session = &self.sessions[slot];
+        let (Some(conn), Some(user)) = (session.connection(), session.access.user()) else {
+            return false;
+        };
+        let users = self.access.policy.users(self.connections.listener_of(conn));
+        user.is_listed && users.is_some_and(|users| users.get(&user.name).is_none())
+    }
+
+    /// Ends the subscriptions of a session that the rules in force do not grant; true if there were
+    /// any.
+    pub(in crate::shard) fn end_forbidden_subscriptions(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+    ) -> bool {
+        let version = self.access.policy.version();
+        let session = &mut self.sessions[slot];
+        // Bridges have rules of their own.
+        if !self.access.has_rules || session.link().is_some() || !session.access.apply(version) {
+            return false;
+        }
+        let session = &self.sessions[slot];
+        let is_forbidden =
+            |filter: &&Filter| self.covers(slot, filter, &mut Steps::default()) != Coverage::Whole;
+        let forbidden: Vec<Filter> =
+            session.subscriptions.iter().filter(is_forbidden).cloned().collect();
+        for filter in &forbidden {
+            self.stats.ended_subscriptions_total.increment();
+            let why = "the access rules have changed";
+            self.log_denied(net, slot, "subscribe", &filter.to_string(), &why);
+            self.forget_one(net, slot, filter);
+        }
+        !forbidden.is_empty()
+    }
+}

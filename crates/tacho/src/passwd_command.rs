@@ -1,0 +1,174 @@
+//! `tacho passwd`: users of a password file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use tacho_access::{Scheme, StoredPassword, Users, check_name, delete_user, read_text, set_user};
+
+use crate::exit::{self, Failure};
+
+/// The length of a password travels as 16 bits.
+const PASSWORD_BYTES_MAX: usize = 65_535;
+/// What Ctrl-C sends to a terminal that makes no signal of it.
+const CTRL_C: char = '\u{3}';
+
+/// Add, change and delete users in a password file.
+///
+/// The file is for `tacho broker --password-file` and mosquitto 2.1 alike; lines of older versions
+/// stay as they are. The password is read from the terminal without echo, or else from the first
+/// line of standard input. A running broker reads the file again on SIGHUP.
+#[derive(Args, Debug)]
+pub(crate) struct PasswdArguments {
+    /// Create the file; one that exists is overwritten.
+    #[arg(short, long, conflicts_with = "delete")]
+    create: bool,
+    /// Take the password from the command line, where other users of this machine can see it.
+    #[arg(short, long, conflicts_with = "delete", requires = "password")]
+    batch: bool,
+    /// Delete the user.
+    #[arg(short = 'D', long)]
+    delete: bool,
+    /// The password file.
+    file: PathBuf,
+    /// The user name.
+    user: String,
+    /// The password, with --batch.
+    #[arg(requires = "batch")]
+    password: Option<String>,
+}
+
+/// Runs the command; its exit code.
+pub(crate) fn passwd(arguments: &PasswdArguments) -> Result<u8, Failure> {
+    let PasswdArguments { create, delete, file, user, password, .. } = arguments;
+    let invalid = |error: &dyn std::fmt::Display| Failure::new(exit::INVALID_CONFIG, error);
+    check_name(user).map_err(|error| invalid(&error))?;
+    let before = match (create, file.exists()) {
+        (true, _) => String::new(),
+        (false, true) => read_text(file).map_err(|error| invalid(&error))?,
+        (false, false) => {
+            let what = format!("{} does not exist: -c creates it", file.display());
+            return Err(invalid(&what));
+        }
+    };
+    let after = if *delete {
+        delete_user(&before, user).ok_or_else(|| {
+            invalid(&format!("the user `{}` is not in {}", user.escape_debug(), file.display()))
+        })?
+    } else {
+        let password = match password {
+            Some(password) => password.clone(),
+            None => read_password().map_err(|error| invalid(&error))?,
+        };
+        if password.is_empty() || password.len() > PASSWORD_BYTES_MAX {
+            let what = format!("a password has from 1 to {PASSWORD_BYTES_MAX} bytes");
+            return Err(invalid(&what));
+        }
+        let stored = StoredPassword::make(password.as_bytes(), Scheme::DEFAULT)
+            .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+        set_user(&before, user, &stored)
+    };
+    write(file, &after).map_err(|error| {
+        Failure::new(exit::UNEXPECTED, format!("cannot write {}: {error}", file.display()))
+    })?;
+    // What was there before may be wrong, and would keep a broker from starting.
+    if let Err(error) = Users::parse(&file.display().to_string(), &after) {
+        eprintln!("warning: a broker will not take this file: {error}");
+    }
+    Ok(exit::OK)
+}
+
+/// From the terminal, or from a line of standard input.
+fn read_password() -> Result<String, String> {
+    let unreadable = |error: io::Error| format!("cannot read the password: {error}");
+    if !io::stdin().is_terminal() {
+        return read_line().map_err(unreadable);
+    }
+    let silence = Silence::begin().map_err(unreadable)?;
+    let ask = |prompt: &str| {
+        eprint!("{prompt}");
+        let line = read_line();
+        eprintln!();
+        match line {
+            Ok(line) if line.contains(CTRL_C) => Err("no password was given".to_owned()),
+            line => line.map_err(unreadable),
+        }
+    };
+    let password = ask("Password: ")?;
+    let again = ask("Reenter password: ")?;
+    drop(silence);
+    if password != again {
+        return Err("the passwords differ".to_owned());
+    }
+    Ok(password)
+}
+
+fn read_line() -> io::Result<String> {
+    let mut line = String::new();
+    // One more than is allowed, and the end of the line.
+    io::stdin().lock().take(PASSWORD_BYTES_MAX as u64 + 3).read_line(&mut line)?;
+    let end = line.trim_end_matches(['\n', '\r']).len();
+    line.truncate(end);
+    Ok(line)
+}
+
+/// The terminal shows nothing of what is typed, and makes no signals of it, which would end the
+/// program and leave the terminal like that.
+struct Silence(Termios);
+
+impl Silence {
+    fn begin() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO | LocalModes::ISIG);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &silent)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        // There is nothing else to do about a terminal that is gone.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
+    }
+}
+
+/// Replaces the file as a whole: a broker that reads it meanwhile finds the old one or the new one.
+/// Owner and mode stay; a new file is for its owner only.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    // A link stays one.
+    let path = if path.exists() { fs::canonicalize(path)? } else { path.to_owned() };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = write_beside(&path, &beside, text).and_then(|()| fs::rename(&beside, &path));
+    if written.is_err() {
+        // The error that matters is the first one.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+fn write_beside(path: &Path, beside: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(beside)?;
+    if let Ok(before) = fs::metadata(path) {
+        keep_owner(&file, &before)?;
+        file.set_permissions(before.permissions())?;
+    }
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn keep_owner(file: &File, before: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let mine = file.metadata()?;
+    if (mine.uid(), mine.gid()) == (before.uid(), before.gid()) {
+        return Ok(());
+    }
+    std::os::unix::fs::fchown(file, Some(before.uid()), Some(before.gid()))
+}

@@ -1,0 +1,249 @@
+//! Access control as an operator meets it: `tacho passwd`, `tacho acl explain`, the broker's flags
+//! and SIGHUP.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tacho_access::{Memory, Users};
+use tacho_codec::{Connect, QoS, ReasonCode, Version};
+use tacho_testkit::{Client, connect};
+use tempfile::TempDir;
+
+/// Runs `tacho` with this on standard input.
+fn tacho(arguments: &[&str], input: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("starts");
+    // A command that needs no input may have ended.
+    let _ = child.stdin.take().expect("is piped").write_all(input.as_bytes());
+    child.wait_with_output().expect("ends")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs, checks the exit code, and gives back what was said.
+fn said(arguments: &[&str], input: &str, code: i32) -> String {
+    let output = tacho(arguments, input);
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    assert!(!said.contains("panicked"), "{said}");
+    said
+}
+
+fn has(file: &Path, user: &str, password: &str) -> bool {
+    let text = fs::read_to_string(file).expect("is there");
+    let users = Users::parse("users", &text).expect("valid");
+    users.verify(user, password.as_bytes(), &mut Memory::default())
+}
+
+/// A path in a folder, as text.
+fn at(folder: &TempDir, name: &str) -> (PathBuf, String) {
+    let path = folder.path().join(name);
+    let shown = path.to_str().expect("is text").to_owned();
+    (path, shown)
+}
+
+#[test]
+fn passwd_makes_changes_and_deletes_users() {
+    let folder = TempDir::new().expect("a folder");
+    let (path, file) = at(&folder, "users");
+    said(&["passwd", "-c", &file, "ann"], "secret one\n", 0);
+    assert!(has(&path, "ann", "secret one"));
+    let mode = fs::metadata(&path).expect("is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    said(&["passwd", "-b", &file, "bob", "two"], "", 0);
+    assert!(has(&path, "ann", "secret one") && has(&path, "bob", "two"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("is ours");
+    said(&["passwd", &file, "ann"], "changed\r\n", 0);
+    assert!(has(&path, "ann", "changed") && !has(&path, "ann", "secret one"));
+    let mode = fs::metadata(&path).expect("is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    said(&["passwd", "-D", &file, "ann"], "", 0);
+    assert!(!has(&path, "ann", "changed") && has(&path, "bob", "two"));
+    let entries = fs::read_dir(folder.path()).expect("is there").count();
+    assert_eq!(entries, 1, "no file is left behind");
+}
+
+#[test]
+fn passwd_refuses_what_a_broker_could_not_read() {
+    let folder = TempDir::new().expect("a folder");
+    let (path, file) = at(&folder, "users");
+    assert!(said(&["passwd", &file, "ann"], "x\n", 104).contains("-c creates it"));
+    assert!(said(&["passwd", "-c", &file, "a:b"], "x\n", 104).contains("`:`"));
+    assert!(said(&["passwd", "-c", &file, "ann"], "\n", 104).contains("bytes"));
+    assert!(said(&["passwd", "-c", &file, "ann"], "", 104).contains("bytes"));
+    assert!(!path.exists());
+    said(&["passwd", "-c", &file, "ann"], "x\n", 0);
+    assert!(said(&["passwd", "-D", &file, "eve"], "", 104).contains("`eve` is not in"));
+    said(&["passwd", "-c", "-D", &file, "ann"], "", 1);
+    said(&["passwd", "-b", &file, "ann"], "", 1);
+    said(&["passwd", &file, "ann", "password"], "", 1);
+    // Other lines are not touched, but told.
+    fs::write(&path, "eve:plain\n").expect("writes");
+    let warning = said(&["passwd", &file, "ann"], "x\n", 0);
+    assert!(warning.contains(":1: ") && !warning.contains("eve:plain"), "{warning}");
+}
+
+#[test]
+fn acl_explain_names_the_line() {
+    let folder = TempDir::new().expect("a folder");
+    let (path, file) = at(&folder, "acl");
+    fs::write(&path, "user ann\ntopic read a/#\ntopic deny a/b\npattern write dev/%c\n").expect("");
+    let explain = |rest: &[&str], code: i32| {
+        let arguments = [&["acl", "explain", "--acl-file", &file, "--client-id", "c1"][..], rest];
+        said(&arguments.concat(), "", code)
+    };
+    for (rest, code, words) in [
+        (&["--user", "ann", "receive", "a/x"][..], 0, ":2: topic read a/#"),
+        (&["--user", "ann", "receive", "a/b"], 99, ":3: topic deny a/b"),
+        (&["--user", "ann", "publish", "a/x"], 99, "no entry"),
+        (&["publish", "dev/c1"], 0, ":4: pattern write dev/%c"),
+        (&["publish", "$SYS/x"], 99, "belong to the broker"),
+        (&["--user", "ann", "subscribe", "a/+/x"], 0, "every topic"),
+        (&["--user", "ann", "subscribe", "a/#"], 99, "not every topic"),
+        (&["--user", "ann", "subscribe", "$share/g/a/c"], 0, "every topic"),
+        (&["subscribe", "a/#/b"], 104, "'#'"),
+        (&["publish", "a/#"], 104, "not a topic name"),
+    ] {
+        let answer = explain(rest, code);
+        assert!(answer.contains(words), "{rest:?}: {answer}");
+    }
+    let (users, users_shown) = at(&folder, "users");
+    fs::write(&users, "").expect("writes");
+    let (config, config_shown) = at(&folder, "broker.toml");
+    let sections = format!(
+        "[access]\nacl_file = '{file}'\npassword_file = '{users_shown}'\nsubscribe = 'filtered'\n"
+    );
+    fs::write(&config, sections).expect("writes");
+    let rest = ["acl", "explain", "--config", &config_shown, "-u", "ann", "subscribe", "a/#"];
+    let answer = said(&rest, "", 0);
+    assert!(answer.contains("user ann is not in") && answer.contains("left out"), "{answer}");
+    said(&["acl", "explain", "publish", "a"], "", 1);
+    fs::write(&path, "user ann\ntopc a\n").expect("writes");
+    assert!(explain(&["publish", "a"], 104).contains("acl:2: "));
+}
+
+/// A broker whose log is read line by line; killed when dropped.
+struct Broker {
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+    address: SocketAddr,
+}
+
+impl Broker {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.args(["broker", "--listen", "0", "--sys-interval-s", "0", "--shards", "1"]);
+        command.args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("starts");
+        let log = BufReader::new(child.stderr.take().expect("is piped")).lines();
+        let mut broker = Self { child, log, address: SocketAddr::from(([0; 4], 0)) };
+        let line = broker.line_with("listening on ");
+        let address = line.split("listening on ").nth(1).and_then(|rest| rest.split(' ').next());
+        broker.address =
+            address.expect("an address").trim_end_matches(',').parse().expect("an address");
+        broker
+    }
+
+    /// The next line of the log that has these words.
+    fn line_with(&mut self, words: &str) -> String {
+        let mut seen = Vec::new();
+        for line in &mut self.log {
+            let line = line.expect("is text");
+            if line.contains(words) {
+                return line;
+            }
+            seen.push(line);
+        }
+        panic!("no {words:?} in {seen:#?}");
+    }
+
+    fn client(&self, user: &str, password: &str) -> (Client, ReasonCode) {
+        let mut client = Client::open(self.address, Version::V5);
+        let (username, password) = (Some(user), Some(password.as_bytes()));
+        let connect = Connect { username, password, ..connect(user, Version::V5) };
+        let (_, reason) = client.connect(&connect);
+        (client, reason)
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_flags_close_a_loopback_listener_and_sighup_changes_users_and_rules() {
+    let folder = TempDir::new().expect("a folder");
+    let (_, users) = at(&folder, "users");
+    let (acl, acl_shown) = at(&folder, "acl");
+    said(&["passwd", "-c", &users, "ann"], "secret word\n", 0);
+    fs::write(&acl, "user ann\ntopic a/#\n").expect("writes");
+    let mut broker = Broker::start(&["--password-file", &users, "--acl-file", &acl_shown]);
+    let mut anonymous = Client::open(broker.address, Version::V311);
+    let (_, reason) = anonymous.connect(&connect("x", Version::V311));
+    assert_eq!(reason, ReasonCode::NOT_AUTHORIZED);
+    let (_, reason) = broker.client("ann", "guessed word");
+    assert_eq!(reason, ReasonCode::BAD_USER_NAME_OR_PASSWORD);
+    let line = broker.line_with("unknown user or wrong password");
+    assert!(line.contains("login refused") && line.contains("ann"), "{line}");
+    assert!(!line.contains("guessed"), "{line}");
+    let (mut ann, reason) = broker.client("ann", "secret word");
+    assert_eq!(reason, ReasonCode::SUCCESS);
+    assert_eq!(ann.subscribe("a/#", QoS::AtMostOnce), ReasonCode::SUCCESS);
+    let refused = ann.try_publish("b", b"x", QoS::AtLeastOnce);
+    assert_eq!(refused, ReasonCode::NOT_AUTHORIZED);
+    let line = broker.line_with("not allowed");
+    assert!(line.contains("no entry of the access list allows it"), "{line}");
+
+    fs::write(&acl, "user ann\ntopic a/#\ntopic denied b\n").expect("writes");
+    let signal = |broker: &Broker| {
+        kill_process(Pid::from_child(&broker.child), Signal::HUP).expect("is sent");
+    };
+    signal(&broker);
+    let line = broker.line_with("cannot be used");
+    assert!(line.contains(":3: "), "{line}");
+    broker.line_with("the old ones stay in force");
+    ann.publish("a/1", b"still", QoS::AtMostOnce, false);
+    assert_eq!(ann.receive().payload, b"still");
+
+    fs::write(&acl, "user ann\ntopic b\n").expect("writes");
+    signal(&broker);
+    assert_eq!(ann.expect_disconnect(), ReasonCode::NOT_AUTHORIZED);
+    broker.line_with("users and access rules: reloaded");
+    let (mut ann, _) = broker.client("ann", "secret word");
+    assert_eq!(ann.subscribe("a/#", QoS::AtMostOnce), ReasonCode::NOT_AUTHORIZED);
+}
+
+#[test]
+fn files_that_cannot_be_used_end_the_start() {
+    let folder = TempDir::new().expect("a folder");
+    let (path, file) = at(&folder, "file");
+    fs::write(&path, "ann:hunter2\n").expect("writes");
+    let start = |flag: &str, more: &[&str]| {
+        let arguments = [&["broker", "--listen", "0", flag, &file][..], more].concat();
+        said(&arguments, "", 104)
+    };
+    let answer = start("--password-file", &[]);
+    assert!(answer.contains("file:1: ") && !answer.contains("hunter2"), "{answer}");
+    assert!(start("--acl-file", &["--check-config"]).contains("file:1: "));
+    let missing = ["broker", "--listen", "0", "--acl-file", "/nowhere"];
+    assert!(said(&missing, "", 104).contains("/nowhere: cannot read it"));
+    let both = start("--password-file", &["--allow-anonymous", "--check-config"]);
+    assert!(both.contains("allow_anonymous"), "{both}");
+    // Off loopback without users, and with them.
+    let open = ["broker", "--check-config", "--listen", "0.0.0.0:0"];
+    assert!(said(&open, "", 104).contains("--password-file"));
+    said(&["passwd", "-c", &file, "ann"], "x\n", 0);
+    said(&[&open[..], &["--password-file", &file]].concat(), "", 0);
+}
