@@ -63,6 +63,12 @@ impl<'a> Recorder<'a> {
         Self { target, promised: BatchSeq::DONE }
     }
 
+    /// Of a broker without a journal.
+    #[inline]
+    fn none() -> Self {
+        Self { target: RecordTarget::None, promised: BatchSeq::DONE }
+    }
+
     /// The batch that holds the message offered to a durable session: its publisher waits for it.
     #[inline]
     pub(in crate::shard) fn written(&self) -> BatchSeq {
@@ -120,6 +126,10 @@ impl Journaling {
         action: impl FnOnce(&mut Machine, &mut Recorder<'_>) -> T,
     ) -> T {
         let Subject { machine, journal, is_connected, generation } = subject;
+        if self.journal.is_none() {
+            // Nothing is recorded, so nothing is promised.
+            return action(machine, &mut Recorder::none());
+        }
         let mut recorder = Recorder::new(&mut self.journal, journal, is_connected);
         let result = action(machine, &mut recorder);
         let promised = recorder.promised();
