@@ -147,6 +147,17 @@ export interface HostNews {
       slab_unreclaimable: number | null;
     } | null;
     interfaces: { name: string; rx_bytes_per_s: number; tx_bytes_per_s: number }[];
+    disks: {
+      name: string;
+      read_bytes_per_s: number;
+      written_bytes_per_s: number;
+      reads_per_s: number;
+      writes_per_s: number;
+      busy_percent: number | null;
+      read_wait_us: number | null;
+      write_wait_us: number | null;
+    }[];
+    file_systems: { mount_point: string; used: number; available: number }[];
     processes: {
       name: string;
       pid: number | null;

@@ -166,13 +166,18 @@ const MEMORY: [string, string][] = [
 ];
 const LOAD: [string, string][] = [["1 min", "c1"], ["5 min", "c3"], ["15 min", "c2"]];
 const NET = "net ";
+const DISK = "disk traffic ";
+const OPERATIONS = "disk operations ";
+const BUSY = "disk busy ";
+const WAIT = "disk wait ";
+const SPACE = "disk space ";
 const PROCESS = "process ";
 const RESIDENT = "memory of ";
 const COLOURS = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
 
 // The values of a host's row by line name.
 export function valuesOfHost(row: HostNews): [string, number | null][] {
-  const { cpu, load, memory, interfaces, processes } = row.host;
+  const { cpu, load, memory, interfaces, disks, file_systems, processes } = row.host;
   const values: [string, number | null][] = [];
   if (cpu !== null) for (const [state, name] of CPU) values.push([name, cpu[state]]);
   if (memory !== null) {
@@ -185,6 +190,20 @@ export function valuesOfHost(row: HostNews): [string, number | null][] {
   if (load !== null) LOAD.forEach(([name], index) => values.push([name, load[index] ?? null]));
   for (const { name, rx_bytes_per_s, tx_bytes_per_s } of interfaces) {
     values.push([`${NET}${name} in`, rx_bytes_per_s], [`${NET}${name} out`, tx_bytes_per_s]);
+  }
+  for (const disk of disks) {
+    values.push(
+      [`${DISK}${disk.name} read`, disk.read_bytes_per_s],
+      [`${DISK}${disk.name} written`, disk.written_bytes_per_s],
+      [`${OPERATIONS}${disk.name} reads`, disk.reads_per_s],
+      [`${OPERATIONS}${disk.name} writes`, disk.writes_per_s],
+      [`${BUSY}${disk.name}`, disk.busy_percent],
+      [`${WAIT}${disk.name} read`, disk.read_wait_us],
+      [`${WAIT}${disk.name} write`, disk.write_wait_us],
+    );
+  }
+  for (const { mount_point, used, available } of file_systems) {
+    values.push([`${SPACE}${mount_point}`, used + available > 0 ? (used * 100) / (used + available) : null]);
   }
   for (const { name, pid, cpu_percent, rss_bytes } of processes) {
     const shown = `${name}${pid === null ? "" : ` (${pid})`}`;
@@ -231,6 +250,11 @@ export function hostPanels(rows: Rows): Panel[] {
     },
     { title: "Network", axis: "bytes per second", unit: "bytes_per_s", lines: active(rows, NET) },
     { title: "Load", axis: "tasks", unit: "number", lines: LOAD.map(([name, cls]) => ({ name, class: cls })) },
+    { title: "Disk traffic", axis: "bytes per second", unit: "bytes_per_s", lines: active(rows, DISK) },
+    { title: "Disk operations", axis: "operations per second", unit: "rate", lines: active(rows, OPERATIONS) },
+    { title: "Disks busy", axis: "of the time", unit: "percent", lines: active(rows, BUSY) },
+    { title: "Time of a disk operation", axis: "mean", unit: "latency", lines: active(rows, WAIT) },
+    { title: "Disk space", axis: "used", unit: "percent", lines: prefixed(rows, SPACE) },
     { title: "CPU of processes", axis: "one core = 100 %", unit: "percent", lines: prefixed(rows, PROCESS) },
     { title: "Memory of processes", axis: "resident bytes", unit: "bytes", lines: prefixed(rows, RESIDENT) },
   ];
@@ -330,7 +354,11 @@ export function brokerPanels(rows: Rows): Panel[] {
 
 // A line's name in the legend: without the prefix or suffix that makes it unique among all charts.
 export function shownName(name: string): string {
-  for (const start of [NET, PROCESS, RESIDENT, SENT, RECEIVED, CONNECTED, "e2e ", "round trip "]) {
+  const prefixes = [
+    NET, DISK, OPERATIONS, BUSY, WAIT, SPACE, PROCESS, RESIDENT, SENT, RECEIVED, CONNECTED, "e2e ",
+    "round trip ",
+  ];
+  for (const start of prefixes) {
     if (name.startsWith(start)) return name.slice(start.length);
   }
   return name.replace(/ p99$/, "");

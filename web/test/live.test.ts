@@ -135,15 +135,26 @@ test("a host has charts of the values of its source", () => {
         { name: "lo", rx_bytes_per_s: lo, tx_bytes_per_s: lo },
         { name: "eth0", rx_bytes_per_s: 0, tx_bytes_per_s: 0 },
       ],
+      disks: [{
+        name: "sda", read_bytes_per_s: 0, written_bytes_per_s: lo, reads_per_s: 0, writes_per_s: lo,
+        busy_percent: lo, read_wait_us: null, write_wait_us: lo,
+      }],
+      file_systems: [{ mount_point: "/", used: 30, available: 70 }],
       processes: [{ name: "broker", pid: 7, cpu_percent: 50, rss_bytes: 100 }],
     },
   });
   const rows = new Rows();
   rows.push(1, valuesOfHost(row(0)));
   const titles = () => hostPanels(rows).map((panel) => panel.title);
-  assert.deepEqual(titles(), ["Load", "CPU of processes", "Memory of processes"]);
+  assert.deepEqual(titles(), ["Load", "Disk space", "CPU of processes", "Memory of processes"]);
   rows.push(2, valuesOfHost(row(9)));
-  assert.deepEqual(titles(), ["Network", "Load", "CPU of processes", "Memory of processes"]);
+  assert.deepEqual(titles(), [
+    "Network", "Load", "Disk traffic", "Disk operations", "Disks busy", "Time of a disk operation",
+    "Disk space", "CPU of processes", "Memory of processes",
+  ]);
+  const disk = hostPanels(rows)[2]!;
+  assert.deepEqual(disk.lines.map(({ name }) => shownName(name)), ["sda written"]);
+  assert.deepEqual(chartData(hostPanels(rows)[6]!, rows, [0, 30], []).lines[0]!.values, [30, 30]);
   const network = hostPanels(rows)[0]!;
   assert.deepEqual(network.lines.map(({ name }) => shownName(name)), ["lo in", "lo out"]);
   const chart = chartData(network, rows, [0, 30], []);

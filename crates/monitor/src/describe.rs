@@ -1,10 +1,11 @@
 //! Describes this machine, from the files in which its system tells about it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::description::{
     CONNTRACK_HASH, DataDisk, HostDescription, KERNEL_SETTINGS, OPEN_FILES, OPEN_FILES_ELSE,
 };
+use crate::mount::mounts;
 use crate::{ProcRoot, parse_cpu_list};
 
 /// Bytes of a sector in `/sys/dev/block/*/size`, whatever the disk's own sectors are.
@@ -89,9 +90,9 @@ fn instance(root: &ProcRoot) -> Option<String> {
 fn data_disk(root: &ProcRoot, path: &Path) -> Option<DataDisk> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let text = root.text("self/mountinfo").ok()?;
-    let mounts = text.lines().filter_map(Mount::parse);
     // Of several at one point the last one covers the others.
-    let mount = mounts
+    let mount = mounts(&text)
+        .into_iter()
         .filter(|mount| path.starts_with(&mount.point))
         .max_by_key(|mount| mount.point.as_os_str().len())?;
     let block = root.sys(format!("dev/block/{}", mount.number));
@@ -108,39 +109,6 @@ fn data_disk(root: &ProcRoot, path: &Path) -> Option<DataDisk> {
         mount_point: mount.point.to_string_lossy().into_owned(),
         device: mount.device,
     })
-}
-
-/// A line of `mountinfo`.
-struct Mount {
-    /// Major and minor number of its device.
-    number: String,
-    point: PathBuf,
-    file_system: String,
-    device: String,
-}
-
-impl Mount {
-    /// `36 35 98:0 /root /mount/point options optional... - type device options`.
-    fn parse(line: &str) -> Option<Self> {
-        let (mount, system) = line.split_once(" - ")?;
-        let mut mount = mount.split(' ').skip(2);
-        let number = mount.next()?;
-        let point = mount.nth(1)?;
-        let mut system = system.split(' ');
-        let (file_system, device) = (system.next()?, system.next()?);
-        let number_is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
-        number_is_plain.then(|| Self {
-            number: number.to_owned(),
-            point: PathBuf::from(unescaped(point)),
-            file_system: file_system.to_owned(),
-            device: unescaped(device),
-        })
-    }
-}
-
-/// The kernel writes blanks as `\040`.
-fn unescaped(text: &str) -> String {
-    text.replace("\\040", " ")
 }
 
 /// The first line of a file, its words one blank apart.

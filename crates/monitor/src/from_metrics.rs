@@ -1,6 +1,8 @@
 //! Rebuilds a row from named metrics: the rows of `resources.csv`.
 
-use crate::row::{CpuPercent, HostRow, InterfaceRates, MemoryBytes, Pressure};
+use crate::row::{
+    CpuPercent, DiskRates, FileSystemBytes, HostRow, InterfaceRates, MemoryBytes, Pressure,
+};
 
 impl HostRow {
     /// Sets one metric by its name in [`HostRow::metrics`]. Derived metrics are ignored, and so are
@@ -10,6 +12,8 @@ impl HostRow {
         self.take_cpu(metric, value)
             || self.take_memory(metric, value)
             || self.take_network(metric, instance.unwrap_or_default(), value)
+            || self.take_disk(metric, instance.unwrap_or_default(), value)
+            || self.take_file_system(metric, instance.unwrap_or_default(), value)
             || self.take_kernel(metric, value)
             || crate::METRICS.contains(&metric)
     }
@@ -77,13 +81,8 @@ impl HostRow {
         if !metric.starts_with("net_") {
             return false;
         }
-        let known = self.interfaces.iter().position(|interface| interface.name == name);
-        let index = known.unwrap_or_else(|| {
-            let name = name.to_owned();
-            self.interfaces.push(InterfaceRates { name, ..InterfaceRates::default() });
-            self.interfaces.len() - 1
-        });
-        let interface = &mut self.interfaces[index];
+        let new = || InterfaceRates { name: name.to_owned(), ..InterfaceRates::default() };
+        let interface = entry(&mut self.interfaces, |known| known.name == name, new);
         match metric {
             "net_rx_bytes_per_s" => interface.rx_bytes_per_s = value,
             "net_tx_bytes_per_s" => interface.tx_bytes_per_s = value,
@@ -91,10 +90,52 @@ impl HostRow {
             "net_tx_packets_per_s" => interface.tx_packets_per_s = Some(value),
             "net_rx_drops_per_s" => interface.rx_drops_per_s = Some(value),
             "net_tx_drops_per_s" => interface.tx_drops_per_s = Some(value),
+            "net_rx_errors_per_s" => interface.rx_errors_per_s = Some(value),
+            "net_tx_errors_per_s" => interface.tx_errors_per_s = Some(value),
             "net_speed_bytes_per_s" => interface.speed_bytes_per_s = Some(value),
             _ => return false,
         }
         true
+    }
+
+    fn take_disk(&mut self, metric: &str, name: &str, value: f64) -> bool {
+        let field = |disk: &mut DiskRates| {
+            match metric {
+                "disk_read_bytes_per_s" => disk.read_bytes_per_s = value,
+                "disk_written_bytes_per_s" => disk.written_bytes_per_s = value,
+                "disk_reads_per_s" => disk.reads_per_s = value,
+                "disk_writes_per_s" => disk.writes_per_s = value,
+                "disk_busy_percent" => disk.busy_percent = Some(value),
+                "disk_read_wait_us" => disk.read_wait_us = Some(value),
+                "disk_write_wait_us" => disk.write_wait_us = Some(value),
+                _ => return false,
+            }
+            true
+        };
+        if !metric.starts_with("disk_") {
+            return false;
+        }
+        let new = || DiskRates { name: name.to_owned(), ..DiskRates::default() };
+        field(entry(&mut self.disks, |known| known.name == name, new))
+    }
+
+    fn take_file_system(&mut self, metric: &str, point: &str, value: f64) -> bool {
+        let bytes = value as u64;
+        let field = |system: &mut FileSystemBytes| {
+            match metric {
+                "filesystem_total_bytes" => system.total = bytes,
+                "filesystem_used_bytes" => system.used = bytes,
+                "filesystem_available_bytes" => system.available = bytes,
+                _ => return false,
+            }
+            true
+        };
+        if !metric.starts_with("filesystem_") {
+            return false;
+        }
+        let new =
+            || FileSystemBytes { mount_point: point.to_owned(), ..FileSystemBytes::default() };
+        field(entry(&mut self.file_systems, |known| known.mount_point == point, new))
     }
 
     fn take_kernel(&mut self, metric: &str, value: f64) -> bool {
@@ -119,4 +160,15 @@ impl HostRow {
         self.pressure = Some(pressure);
         true
     }
+}
+
+/// The first of `all` that `is_it`, or a new one.
+fn entry<T>(all: &mut Vec<T>, is_it: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
+    let known = all.iter().position(is_it);
+    let index = known.unwrap_or_else(|| {
+        all.push(new());
+        all.len() - 1
+    });
+    // Invariant: the index is of an element that was found or added just now.
+    &mut all[index]
 }

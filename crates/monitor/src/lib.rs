@@ -22,6 +22,7 @@ mod collectd;
 mod cpus;
 mod describe;
 mod description;
+mod disk;
 mod error;
 mod find;
 mod from_metrics;
@@ -29,6 +30,7 @@ mod host;
 mod kernel;
 mod machine;
 mod metric;
+mod mount;
 mod network;
 mod process;
 mod prometheus;
@@ -52,7 +54,8 @@ pub use metric::{METRICS, Metric};
 pub use process::{CpuSource, ProcessSample, ProcessSampler, ThreadSample, resident_bytes};
 pub use root::ProcRoot;
 pub use row::{
-    CoreRow, CpuPercent, HostRow, InterfaceRates, MemoryBytes, Pressure, ProcessRow, TcpRates,
+    CoreRow, CpuPercent, DiskRates, FileSystemBytes, HostRow, InterfaceRates, MemoryBytes, Pressure,
+    ProcessRow, TcpRates,
 };
 pub use source::{
     INTERVAL, MonitorSpec, ProcessSelector, SourceError, SourceSpec, TokenSource, WatchedProcess,

@@ -1,6 +1,7 @@
 //! A machine and selected processes, row by row, for `tacho monitor` and local runs.
 
 use crate::cgroup::ControlGroup;
+use crate::disk::{self, DiskCounters};
 use crate::find::find_processes;
 use crate::host::{CoreTimes, HostSample, HostSampler};
 use crate::kernel::{self, PressureCounters};
@@ -38,6 +39,7 @@ const SEARCH_GAP_MAX: u64 = 16;
 struct MachineCounters {
     host: HostSample,
     interfaces: Vec<InterfaceCounters>,
+    disks: Vec<DiskCounters>,
     tcp: TcpCounters,
     pressure: PressureCounters,
     context_switches: Option<u64>,
@@ -93,6 +95,7 @@ impl MachineSampler {
         let now = MachineCounters {
             host: self.sampler.sample_with_stat(&stat, now_ns)?,
             interfaces: network::interfaces(&self.root),
+            disks: disk::disks(&self.root),
             tcp: network::tcp(&self.root),
             pressure: PressureCounters::read(&self.root),
             context_switches: kernel::context_switches(&stat),
@@ -123,6 +126,8 @@ impl MachineSampler {
             load: Some([load.one, load.five, load.fifteen]),
             memory: Some(now.host.memory),
             interfaces: network::interface_rates(&now.interfaces, &before.interfaces, seconds),
+            disks: disk::disk_rates(&now.disks, &before.disks, seconds),
+            file_systems: disk::file_systems(&self.root),
             tcp: network::tcp_rates(&now.tcp, &before.tcp, seconds),
             descriptors: descriptors.map(|(open, _)| open),
             descriptors_max: descriptors.map(|(_, most)| most),

@@ -7,14 +7,14 @@ use crate::row::HostRow;
 pub struct Metric {
     /// Its name, one of [`METRICS`].
     pub name: &'static str,
-    /// The core, interface or process; absent for metrics of the whole host.
+    /// The core, interface, disk, mount point or process; absent for metrics of the whole host.
     pub instance: Option<String>,
     /// Its value, in the unit at the end of the name.
     pub value: f64,
 }
 
 /// All names in [`HostRow::metrics`], in its order.
-pub const METRICS: [&str; 49] = [
+pub const METRICS: [&str; 62] = [
     "cpu_not_idle_percent",
     "cpu_busy_percent",
     "cpu_user_percent",
@@ -44,7 +44,20 @@ pub const METRICS: [&str; 49] = [
     "net_tx_packets_per_s",
     "net_rx_drops_per_s",
     "net_tx_drops_per_s",
+    "net_rx_errors_per_s",
+    "net_tx_errors_per_s",
     "net_speed_bytes_per_s",
+    "disk_read_bytes_per_s",
+    "disk_written_bytes_per_s",
+    "disk_reads_per_s",
+    "disk_writes_per_s",
+    "disk_busy_percent",
+    "disk_read_wait_us",
+    "disk_write_wait_us",
+    "filesystem_total_bytes",
+    "filesystem_used_bytes",
+    "filesystem_available_bytes",
+    "filesystem_used_percent",
     "tcp_retransmits_per_s",
     "tcp_listen_overflows_per_s",
     "tcp_listen_drops_per_s",
@@ -147,12 +160,35 @@ impl HostRow {
             all.instance("net_tx_packets_per_s", name, interface.tx_packets_per_s);
             all.instance("net_rx_drops_per_s", name, interface.rx_drops_per_s);
             all.instance("net_tx_drops_per_s", name, interface.tx_drops_per_s);
+            all.instance("net_rx_errors_per_s", name, interface.rx_errors_per_s);
+            all.instance("net_tx_errors_per_s", name, interface.tx_errors_per_s);
             all.instance("net_speed_bytes_per_s", name, interface.speed_bytes_per_s);
         }
+        self.disk_metrics(all);
         all.host("tcp_retransmits_per_s", self.tcp.retransmits_per_s);
         all.host("tcp_listen_overflows_per_s", self.tcp.listen_overflows_per_s);
         all.host("tcp_listen_drops_per_s", self.tcp.listen_drops_per_s);
         all.host("tcp_established", self.tcp.established.map(|count| count as f64));
+    }
+
+    fn disk_metrics(&self, all: &mut Collected) {
+        for disk in &self.disks {
+            let name = Some(disk.name.as_str());
+            all.instance("disk_read_bytes_per_s", name, disk.read_bytes_per_s);
+            all.instance("disk_written_bytes_per_s", name, disk.written_bytes_per_s);
+            all.instance("disk_reads_per_s", name, disk.reads_per_s);
+            all.instance("disk_writes_per_s", name, disk.writes_per_s);
+            all.instance("disk_busy_percent", name, disk.busy_percent);
+            all.instance("disk_read_wait_us", name, disk.read_wait_us);
+            all.instance("disk_write_wait_us", name, disk.write_wait_us);
+        }
+        for system in &self.file_systems {
+            let name = Some(system.mount_point.as_str());
+            all.instance("filesystem_total_bytes", name, system.total as f64);
+            all.instance("filesystem_used_bytes", name, system.used as f64);
+            all.instance("filesystem_available_bytes", name, system.available as f64);
+            all.instance("filesystem_used_percent", name, system.percent());
+        }
     }
 
     fn kernel_metrics(&self, all: &mut Collected) {
@@ -195,7 +231,8 @@ impl HostRow {
 mod tests {
     use super::*;
     use crate::row::{
-        CoreRow, CpuPercent, InterfaceRates, MemoryBytes, Pressure, ProcessRow, TcpRates,
+        CoreRow, CpuPercent, DiskRates, FileSystemBytes, InterfaceRates, MemoryBytes, Pressure,
+        ProcessRow, TcpRates,
     };
 
     /// A row with every metric.
@@ -219,8 +256,23 @@ mod tests {
                 tx_packets_per_s: some,
                 rx_drops_per_s: some,
                 tx_drops_per_s: some,
+                rx_errors_per_s: some,
+                tx_errors_per_s: some,
                 speed_bytes_per_s: some,
                 ..InterfaceRates::default()
+            }],
+            disks: vec![DiskRates {
+                name: "sda".to_owned(),
+                busy_percent: some,
+                read_wait_us: some,
+                write_wait_us: some,
+                ..DiskRates::default()
+            }],
+            file_systems: vec![FileSystemBytes {
+                mount_point: "/".to_owned(),
+                total: 100,
+                used: 30,
+                available: 60,
             }],
             tcp: TcpRates {
                 retransmits_per_s: some,
@@ -262,6 +314,7 @@ mod tests {
             assert!(again.set_metric(metric.name, metric.instance.as_deref(), metric.value));
         }
         assert!(!again.set_metric("net_of_somebody", Some("eth0"), 1.0));
+        assert!(!again.set_metric("disk_of_somebody", Some("sda"), 1.0));
         assert!(!again.set_metric("cpu", None, 1.0));
         let memory = row.memory.map(|memory| MemoryBytes { available: None, ..memory });
         let (cores, processes) = (Vec::new(), Vec::new());

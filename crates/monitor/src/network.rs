@@ -16,6 +16,8 @@ pub(crate) struct InterfaceCounters {
     pub(crate) tx_packets: Option<u64>,
     pub(crate) rx_drops: Option<u64>,
     pub(crate) tx_drops: Option<u64>,
+    pub(crate) rx_errors: Option<u64>,
+    pub(crate) tx_errors: Option<u64>,
     /// Link speed in each direction, in bytes per second.
     pub(crate) speed: Option<u64>,
 }
@@ -64,6 +66,8 @@ fn interface(line: &str) -> Option<InterfaceCounters> {
         tx_packets: Some(tx_packets),
         rx_drops: at(3),
         tx_drops: at(11),
+        rx_errors: at(2),
+        tx_errors: at(10),
         speed: None,
     })
 }
@@ -112,6 +116,8 @@ pub(crate) fn interface_rates(
             tx_packets_per_s: rate(now.tx_packets, before.tx_packets, seconds),
             rx_drops_per_s: rate(now.rx_drops, before.rx_drops, seconds),
             tx_drops_per_s: rate(now.tx_drops, before.tx_drops, seconds),
+            rx_errors_per_s: rate(now.rx_errors, before.rx_errors, seconds),
+            tx_errors_per_s: rate(now.tx_errors, before.tx_errors, seconds),
             speed_bytes_per_s: now.speed.map(|speed| speed as f64),
         })
         .collect()

@@ -40,6 +40,12 @@ pub struct HostRow {
     /// Network interfaces.
     #[serde(default)]
     pub interfaces: Vec<InterfaceRates>,
+    /// Disks: block devices without their partitions.
+    #[serde(default)]
+    pub disks: Vec<DiskRates>,
+    /// Space of the file systems on disks.
+    #[serde(default)]
+    pub file_systems: Vec<FileSystemBytes>,
     /// TCP error rates.
     #[serde(default)]
     pub tcp: TcpRates,
@@ -145,9 +151,53 @@ pub struct InterfaceRates {
     /// Outgoing packets dropped.
     #[serde(default)]
     pub tx_drops_per_s: Option<f64>,
+    /// Receive errors.
+    #[serde(default)]
+    pub rx_errors_per_s: Option<f64>,
+    /// Transmit errors.
+    #[serde(default)]
+    pub tx_errors_per_s: Option<f64>,
     /// Link speed in each direction, where the system knows it.
     #[serde(default)]
     pub speed_bytes_per_s: Option<f64>,
+}
+
+/// What one disk did, per second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DiskRates {
+    /// Name of the device.
+    pub name: String,
+    /// Bytes read.
+    pub read_bytes_per_s: f64,
+    /// Bytes written.
+    pub written_bytes_per_s: f64,
+    /// Completed reads.
+    pub reads_per_s: f64,
+    /// Completed writes.
+    pub writes_per_s: f64,
+    /// Share of the interval in which a request was under way; a device that serves many requests
+    /// at once is not full at 100.
+    #[serde(default)]
+    pub busy_percent: Option<f64>,
+    /// Mean time of a read, waiting included; absent where there was none.
+    #[serde(default)]
+    pub read_wait_us: Option<f64>,
+    /// The same of a write.
+    #[serde(default)]
+    pub write_wait_us: Option<f64>,
+}
+
+/// Space of a file system, in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSystemBytes {
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// All of it.
+    pub total: u64,
+    /// Occupied.
+    pub used: u64,
+    /// What is left for programs; less than is free where some is reserved for the administrator.
+    pub available: u64,
 }
 
 /// TCP error rates and connections of the whole machine.
@@ -275,6 +325,16 @@ impl CpuPercent {
             self.idle,
         ];
         std::array::from_fn(|state| (Self::STATES[state], shares[state]))
+    }
+}
+
+impl FileSystemBytes {
+    /// Occupied space in percent of what programs can occupy at most, as `df` has it.
+    pub fn percent(&self) -> f64 {
+        match self.used.saturating_add(self.available) {
+            0 => 0.0,
+            most => self.used as f64 * 100.0 / most as f64,
+        }
     }
 }
 

@@ -85,6 +85,19 @@ impl Machine {
         );
     }
 
+    /// A disk with one partition: reads and their sectors; writes, sectors and milliseconds.
+    fn disk(&self, reads: (u64, u64), writes: (u64, u64, u64), busy_ms: u64) {
+        let ((reads, read), (writes, written, write_ms)) = (reads, writes);
+        let counters = format!("{reads} 0 {read} 9 {writes} 0 {written} {write_ms} 0 {busy_ms} 5");
+        self.write(
+            "proc/diskstats",
+            &format!(
+                "   7  0 loop0 5 0 5 5 0 0 0 0 0 5 5\n 254  0 vda {counters}\n 254  1 vda1 \
+                 {counters}\n"
+            ),
+        );
+    }
+
     fn process(&self, pid: u32, comm: &str, cpu_ms: u64) {
         let ticks = cpu_ms / 10;
         self.write(
@@ -123,6 +136,8 @@ fn two_samples(sampler: &mut MachineSampler, change: impl FnOnce()) -> HostRow {
 fn a_row_is_the_change_between_two_samples() {
     let machine = Machine::new();
     machine.network(1000, 10, 1, 5, 0);
+    machine.disk((100, 800), (50, 2000, 500), 1000);
+    machine.write("proc/self/mountinfo", "22 1 254:1 / / rw - ext4 /dev/vda1 rw\n");
     machine.write("proc/sys/fs/file-nr", "752\t2\t9000\n");
     machine.write("proc/pressure/cpu", "some avg10=1.00 avg60=0.00 avg300=0.00 total=1000\n");
     let stall = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 total=0\n";
@@ -130,6 +145,7 @@ fn a_row_is_the_change_between_two_samples() {
     let mut sampler = machine.sampler(&[]);
     let row = two_samples(&mut sampler, || {
         machine.network(5000, 30, 5, 9, 6);
+        machine.disk((100, 800), (250, 6000, 700), 1500);
         machine.write(
             "proc/stat",
             "cpu  20 4 30 100 10 2 24 10\ncpu0 0 0 0 50 0 0 50 0\ncpu1 1 1 1 1\nctxt 1500\n",
@@ -170,6 +186,17 @@ fn a_row_is_the_change_between_two_samples() {
     let eth0 = &row.interfaces[0];
     assert_eq!((eth0.name.as_str(), eth0.rx_bytes_per_s), ("eth0", 2000.0));
     assert_eq!((eth0.tx_packets_per_s, eth0.rx_drops_per_s), (Some(10.0), Some(2.0)));
+    // Neither the partition nor the loop device.
+    assert_eq!(row.disks.len(), 1, "{:?}", row.disks);
+    let vda = &row.disks[0];
+    assert_eq!((vda.name.as_str(), vda.reads_per_s, vda.writes_per_s), ("vda", 0.0, 100.0));
+    assert_eq!((vda.read_bytes_per_s, vda.written_bytes_per_s), (0.0, 2000.0 * 512.0));
+    assert_eq!((vda.busy_percent, vda.read_wait_us), (Some(25.0), None));
+    assert_eq!(vda.write_wait_us, Some(1000.0));
+    assert_eq!(row.file_systems.len(), 1);
+    let root = &row.file_systems[0];
+    assert_eq!(root.mount_point, "/");
+    assert!(root.total >= root.used + root.available && root.used > 0, "{root:?}");
     assert_eq!(row.tcp.retransmits_per_s, Some(2.0));
     assert_eq!(
         (row.tcp.listen_overflows_per_s, row.tcp.listen_drops_per_s),
@@ -188,6 +215,7 @@ fn missing_kernel_files_are_absent_metrics() {
     let machine = Machine::new();
     let row = two_samples(&mut machine.sampler(&[]), || ());
     assert_eq!((row.pressure, row.descriptors, row.interfaces.len()), (None, None, 0));
+    assert_eq!((row.disks.len(), row.file_systems.len()), (0, 0));
     assert_eq!(row.tcp, tacho_monitor::TcpRates::default());
     assert!((row.cpu.expect("cpu").idle - 100.0).abs() < 1e-9);
 }

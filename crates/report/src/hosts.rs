@@ -1,5 +1,7 @@
-//! Panels of a watched host: CPU by state, memory, network, load, each with its least, mean and
+//! Panels of a watched host: CPU by state, memory, network, load, disks, each with its least, mean and
 //! greatest value over the measured time.
+
+mod disks;
 
 use super::axis::{Scale, Unit};
 use super::chart::{Axis, Chart, Line, Spread, from_zero};
@@ -52,6 +54,7 @@ fn charts(lang: Lang, own: &[&ResourceRow], rows: &[SeriesRow]) -> Vec<Chart> {
         network(lang, own, rows),
         load(lang, own, rows),
     ];
+    charts.extend(disks::panels(lang, own, rows));
     charts.push(trouble(lang, own, rows));
     charts.push(pressure(lang, own, rows));
     charts.retain(|chart| !chart.is_empty());

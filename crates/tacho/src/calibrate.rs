@@ -1,9 +1,13 @@
 //! `tacho calibrate`: limits of the generator on this machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use clap::{Args, Parser};
-use tacho_lab::calibration::{Calibration, calibration_text, check_writable, measure, path, store};
+use tacho_lab::calibration::{
+    Calibration, DiskError, calibration_text, check_writable, disk_text, measure, measure_disk, path,
+    store,
+};
 use tacho_record::RunDirectory;
 use tacho_rig::attached::{quoted, this_program};
 
@@ -11,17 +15,18 @@ use crate::campaign::ArgumentBench;
 use crate::exit::{self, Failure};
 use crate::hidden_commands::NULL_BROKER;
 use crate::run::{GivenArguments, Setting, TargetArguments, create};
+use crate::signals::stop_flag;
 
 /// Measure the limits of the load generator on this machine: messages per second and core, clients
-/// per GiB, lateness, connections per second.
+/// per GiB, lateness, connections per second; or, with --disk, the time of a synced write.
 ///
 /// It is measured against a responder that only acknowledges and forwards, on cores of its own
 /// where there are more than one. The result is kept for this machine; 'tacho scenario check',
 /// 'tacho doctor' and suites then estimate with it how many cores a scenario takes.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exit codes: 0 success, 1 unexpected error, 104 --dir holds an earlier calibration, 105 stopped \
-by a signal, 112 the responder went away.")]
+Exit codes: 0 success, 1 unexpected error, 104 --dir holds an earlier calibration or --disk is no \
+directory, 105 stopped by a signal, 112 the responder went away.")]
 pub(crate) struct CalibrateArguments {
     /// Fewer kinds of messages and a second each: about 20 seconds instead of 75
     #[arg(long)]
@@ -38,6 +43,14 @@ pub(crate) struct CalibrateArguments {
     /// Keep the runs and calibration.json in this directory
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+
+    /// Measure a disk instead: the time of a synced write in this directory, such as a broker's data
+    /// directory, at three sizes; 15 seconds or more, 3 with --quick
+    ///
+    /// A file of 16 MiB is written there over and over, and removed in the end. The result is shown
+    /// and not kept.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["no_store", "dir"])]
+    disk: Option<PathBuf>,
 
     /// Replace the calibration that --dir holds
     #[arg(long, requires = "dir")]
@@ -74,6 +87,9 @@ impl Drop for Place {
 
 /// Measures, keeps, shows.
 pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<u8, Failure> {
+    if let Some(directory) = &arguments.disk {
+        return calibrate_disk(arguments, directory);
+    }
     check_kept(arguments)?;
     check_free(arguments)?;
     let targets = null_broker()?;
@@ -86,6 +102,31 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<u8, Failure> {
     calibration.given = arguments.named.given();
     bench.conclude(None);
     publish(arguments, &calibration, &place)?;
+    Ok(exit::OK)
+}
+
+/// Measures synced writes, and shows them.
+fn calibrate_disk(arguments: &CalibrateArguments, directory: &Path) -> Result<u8, Failure> {
+    let stop = stop_flag()?;
+    if !arguments.quiet {
+        eprintln!("measuring synced writes in {}", directory.display());
+    }
+    let measured = measure_disk(directory, arguments.quick, &|| stop.load(Ordering::Relaxed));
+    let mut calibration = measured.map_err(|error| {
+        let code = match error {
+            DiskError::Directory { .. } => exit::INVALID_CONFIG,
+            DiskError::Write { .. } => exit::UNEXPECTED,
+            DiskError::Stopped => exit::ABORTED,
+        };
+        Failure::new(code, error)
+    })?;
+    calibration.given = arguments.named.given();
+    if arguments.json {
+        let json = serde_json::to_string_pretty(&calibration);
+        println!("{}", json.map_err(|error| Failure::new(exit::UNEXPECTED, error))?);
+    } else {
+        print!("{}", disk_text(&calibration));
+    }
     Ok(exit::OK)
 }
 

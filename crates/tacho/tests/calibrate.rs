@@ -97,3 +97,26 @@ fn a_result_that_cannot_be_kept_is_said_before_anything_is_measured() {
     assert!(said.contains("cannot be kept") && said.contains("--no-store"), "{said}");
     assert!(output.stdout.is_empty() && !said.contains("measure ("), "{said}");
 }
+
+#[test]
+fn a_disk_is_measured_instead() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = folder.path().join("kept.json");
+    let place = folder.path().join("data");
+    fs::create_dir(&place).expect("a folder");
+    let dir = place.to_str().expect("a name");
+    let output = tacho(&["calibrate", "--disk", dir, "--quick", "--json", "--name", "SSD"], &kept);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let record: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    let cells = record["synced_writes"].as_array().expect("cells");
+    assert_eq!(cells.len(), 3, "{record:#}");
+    assert!(cells.iter().all(|cell| cell["count"].as_u64() > Some(0)), "{record:#}");
+    assert_eq!(record["given"]["name"], "SSD");
+    assert!(!kept.exists(), "it is no calibration of the generator");
+    assert_eq!(fs::read_dir(&place).expect("lists").count(), 0, "nothing is left");
+    let nowhere = folder.path().join("nowhere");
+    let arguments = ["calibrate", "--disk", nowhere.to_str().expect("a name")];
+    let output = tacho(&arguments, &kept);
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(104) && said.contains("nowhere"), "{said}");
+}

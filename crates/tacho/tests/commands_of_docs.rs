@@ -248,7 +248,9 @@ fn small(mut arguments: Vec<String>) -> Vec<String> {
             return arguments;
         }
         "calibrate" => {
-            arguments.extend(["--quick", "--no-store"].map(str::to_owned));
+            let is_of_disk = arguments.iter().any(|word| word == "--disk");
+            arguments.push("--quick".to_owned());
+            arguments.extend((!is_of_disk).then(|| "--no-store".to_owned()));
             return arguments;
         }
         _ => return arguments,

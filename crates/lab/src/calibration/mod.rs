@@ -1,5 +1,7 @@
-//! What the generator can do on this machine, measured against a responder that does nothing.
+//! What the generator can do on this machine, measured against a responder that does nothing; and
+//! what a synced write takes on a disk.
 
+mod disk;
 mod measure;
 mod store;
 mod text;
@@ -11,6 +13,7 @@ use tacho_record::Given;
 
 use crate::files::Files;
 
+pub use disk::{DiskCalibration, DiskError, SyncedWrites, disk_text, measure_disk};
 pub use measure::measure;
 pub use store::{StoreError, check_writable, load, path, store};
 pub use text::calibration_text;

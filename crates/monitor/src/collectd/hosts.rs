@@ -3,13 +3,20 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::packet::{DataValue, Reading};
-use crate::row::{CoreRow, CpuPercent, HostRow, InterfaceRates, MemoryBytes, ProcessRow};
+use crate::disk::without_partitions;
+use crate::row::{
+    CoreRow, CpuPercent, DiskRates, FileSystemBytes, HostRow, InterfaceRates, MemoryBytes,
+    ProcessRow,
+};
 
 /// Limit on tracked hosts: datagrams are not authenticated.
 const HOSTS_MAX: usize = 16;
 
 /// Limit on tracked identifiers per host.
 const SERIES_MAX: usize = 8192;
+
+/// Limit on disks and on file systems of a round; counters have the limit of series, too.
+const DISKS_MAX: usize = 256;
 
 /// collectd's default interval.
 const INTERVAL_NS: u64 = 10_000_000_000;
@@ -56,8 +63,18 @@ struct Round {
     load: Option<[f64; 3]>,
     memory: BTreeMap<String, f64>,
     interfaces: BTreeMap<String, InterfaceRates>,
+    disks: BTreeMap<String, DiskRates>,
+    file_systems: BTreeMap<String, Space>,
     processes: BTreeMap<String, ProcessRow>,
     row: HostRow,
+}
+
+/// Bytes of a file system by state.
+#[derive(Clone, Copy, Debug, Default)]
+struct Space {
+    used: Option<f64>,
+    free: Option<f64>,
+    reserved: Option<f64>,
 }
 
 impl Hosts {
@@ -212,6 +229,10 @@ impl Round {
                 let name = if instance.is_empty() { &reading.type_instance } else { instance };
                 self.add_interface(name, kind, figures);
             }
+            ("disk", kind) if !instance.is_empty() => self.add_disk(instance, kind, figures),
+            ("df", "df_complex") if !instance.is_empty() => {
+                self.add_space(instance, &reading.type_instance, first);
+            }
             ("processes", kind) if !instance.is_empty() => {
                 self.add_process(instance, kind, figures);
             }
@@ -258,6 +279,43 @@ impl Round {
             "if_dropped" => {
                 (interface.rx_drops_per_s, interface.tx_drops_per_s) = (Some(rx), Some(tx));
             }
+            "if_errors" => {
+                (interface.rx_errors_per_s, interface.tx_errors_per_s) = (Some(rx), Some(tx));
+            }
+            _ => {}
+        }
+    }
+
+    fn add_disk(&mut self, name: &str, kind: &str, figures: &[f64]) {
+        let [read, written] = figures[..] else { return };
+        if self.disks.len() >= DISKS_MAX && !self.disks.contains_key(name) {
+            return;
+        }
+        let disk = self.disks.entry(name.to_owned()).or_default();
+        match kind {
+            "disk_octets" => (disk.read_bytes_per_s, disk.written_bytes_per_s) = (read, written),
+            "disk_ops" => (disk.reads_per_s, disk.writes_per_s) = (read, written),
+            // Its rate is the mean time of an operation in milliseconds; 0 without one.
+            "disk_time" => {
+                let wait_us = |millis: f64| (millis > 0.0).then_some(millis * 1e3);
+                (disk.read_wait_us, disk.write_wait_us) = (wait_us(read), wait_us(written));
+            }
+            // Milliseconds per second in which a request was under way; the second is weighted.
+            "disk_io_time" => disk.busy_percent = Some((read / 10.0).min(100.0)),
+            _ => {}
+        }
+    }
+
+    fn add_space(&mut self, name: &str, state: &str, bytes: f64) {
+        let is_full = self.file_systems.len() >= DISKS_MAX;
+        if is_full && !self.file_systems.contains_key(name) {
+            return;
+        }
+        let system = self.file_systems.entry(name.to_owned()).or_default();
+        match state {
+            "used" => system.used = Some(bytes),
+            "free" => system.free = Some(bytes),
+            "reserved" => system.reserved = Some(bytes),
             _ => {}
         }
     }
@@ -291,6 +349,9 @@ impl Round {
         row.memory = memory(&self.memory);
         let named = |(name, interface)| InterfaceRates { name, ..interface };
         row.interfaces = self.interfaces.into_iter().map(named).collect();
+        let named = |(name, disk)| DiskRates { name, ..disk };
+        row.disks = without_partitions(self.disks.into_iter().map(named).collect());
+        row.file_systems = self.file_systems.iter().filter_map(file_system).collect();
         let named = |(name, process)| ProcessRow { name, ..process };
         row.processes = self.processes.into_iter().map(named).collect();
         row
@@ -315,5 +376,19 @@ fn memory(parts: &BTreeMap<String, f64>) -> Option<MemoryBytes> {
         slab_reclaimable,
         slab_unreclaimable,
         available: None,
+    })
+}
+
+/// The parts of the plugin `df`: what is reserved is neither used nor available.
+fn file_system((name, space): (&String, &Space)) -> Option<FileSystemBytes> {
+    let whole = |bytes: f64| bytes.max(0.0) as u64;
+    let (used, available) = (whole(space.used?), whole(space.free?));
+    let reserved = space.reserved.map_or(0, whole);
+    Some(FileSystemBytes {
+        // The plugin writes slashes as hyphens, and the root as a word.
+        mount_point: if name == "root" { "/".to_owned() } else { name.clone() },
+        total: used.saturating_add(available).saturating_add(reserved),
+        used,
+        available,
     })
 }

@@ -114,6 +114,23 @@ fn rounds_become_rows() {
             .derives(&[second as i64 * 1000, second as i64 * 500])
             .text(4, "if_dropped")
             .derives(&[second as i64, 0])
+            .id("disk", "sda", "disk_octets", "")
+            .derives(&[second as i64 * 10, second as i64 * 4096])
+            .text(4, "disk_ops")
+            .derives(&[0, second as i64 * 20])
+            .text(4, "disk_time")
+            .derives(&[0, second as i64 * 3])
+            .text(4, "disk_io_time")
+            .derives(&[second as i64 * 250, second as i64 * 900])
+            .text(3, "sda1")
+            .text(4, "disk_octets")
+            .derives(&[second as i64 * 10, second as i64 * 4096])
+            .id("df", "root", "df_complex", "used")
+            .gauges(&[30.0])
+            .text(5, "free")
+            .gauges(&[60.0])
+            .text(5, "reserved")
+            .gauges(&[10.0])
             .id("processes", "mosquitto", "ps_cputime", "")
             .derives(&[second as i64 * 200_000, second as i64 * 50_000])
             .text(4, "ps_rss")
@@ -143,6 +160,15 @@ fn rounds_become_rows() {
     let eth0 = &row.interfaces[0];
     assert_eq!((eth0.rx_bytes_per_s, eth0.tx_bytes_per_s), (1000.0, 500.0));
     assert_eq!((eth0.rx_drops_per_s, eth0.rx_packets_per_s), (Some(1.0), None));
+    assert_eq!(row.disks.len(), 1, "without its partition: {:?}", row.disks);
+    let sda = &row.disks[0];
+    assert_eq!((sda.read_bytes_per_s, sda.written_bytes_per_s), (10.0, 4096.0));
+    assert_eq!((sda.reads_per_s, sda.writes_per_s), (0.0, 20.0));
+    assert_eq!((sda.read_wait_us, sda.write_wait_us), (None, Some(3000.0)));
+    assert_eq!(sda.busy_percent, Some(25.0));
+    let root = &row.file_systems[0];
+    assert_eq!((root.mount_point.as_str(), root.total), ("/", 100));
+    assert_eq!((root.used, root.available), (30, 60));
     let process = &row.processes[0];
     assert_eq!((process.name.as_str(), process.cpu_percent), ("mosquitto", Some(25.0)));
     assert_eq!((process.rss_bytes, process.threads), (Some(4096), Some(3)));

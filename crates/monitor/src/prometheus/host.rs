@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::text::{Sample, samples};
+use crate::disk::{self, DiskCounters};
 use crate::kernel::PressureCounters;
 use crate::network::{self, InterfaceCounters, TcpCounters};
-use crate::row::{CoreRow, CpuPercent, HostRow, MemoryBytes, ProcessRow};
+use crate::row::{CoreRow, CpuPercent, FileSystemBytes, HostRow, MemoryBytes, ProcessRow};
 
 /// Limit on tracked cores and on interfaces: the endpoint is not trusted.
 const INSTANCES_MAX: usize = 4096;
@@ -28,6 +29,8 @@ struct Scrape {
     load: [Option<f64>; 3],
     memory: MemoryBytes,
     interfaces: BTreeMap<String, InterfaceCounters>,
+    disks: BTreeMap<String, DiskCounters>,
+    file_systems: BTreeMap<String, ToldFileSystem>,
     tcp: TcpCounters,
     descriptors: Option<u64>,
     descriptors_max: Option<u64>,
@@ -36,6 +39,15 @@ struct Scrape {
     /// It has metrics of a host, not only of one process.
     is_host: bool,
     process: ProcessCounters,
+}
+
+/// Space of a file system.
+#[derive(Clone, Debug, Default)]
+struct ToldFileSystem {
+    device: String,
+    total: u64,
+    free: u64,
+    available: u64,
 }
 
 /// The metrics of the responding process.
@@ -84,6 +96,10 @@ impl Scrape {
             self.add_memory(memory, whole);
         } else if let Some(metric) = name.strip_prefix("network_") {
             self.add_interface(metric, sample, whole);
+        } else if let Some(metric) = name.strip_prefix("disk_") {
+            self.add_disk(metric, sample, whole);
+        } else if let Some(metric) = name.strip_prefix("filesystem_") {
+            self.add_file_system(metric, sample, whole);
         } else if name == "cpu_seconds_total" {
             self.add_cpu(sample);
         } else if let Some(pressure) = name.strip_prefix("pressure_") {
@@ -145,6 +161,47 @@ impl Scrape {
             "transmit_packets_total" => interface.tx_packets = Some(count),
             "receive_drop_total" => interface.rx_drops = Some(count),
             "transmit_drop_total" => interface.tx_drops = Some(count),
+            "receive_errs_total" => interface.rx_errors = Some(count),
+            "transmit_errs_total" => interface.tx_errors = Some(count),
+            _ => {}
+        }
+    }
+
+    fn add_disk(&mut self, metric: &str, sample: &Sample, count: u64) {
+        let Some(name) = sample.label("device") else { return };
+        if self.disks.len() >= INSTANCES_MAX && !self.disks.contains_key(name) {
+            return;
+        }
+        let disk = self.disks.entry(name.to_owned()).or_default();
+        let millis = whole(sample.value * 1e3);
+        match metric {
+            "reads_completed_total" => disk.reads = count,
+            "writes_completed_total" => disk.writes = count,
+            "read_bytes_total" => disk.read_bytes = count,
+            "written_bytes_total" => disk.written_bytes = count,
+            "read_time_seconds_total" => disk.read_ms = Some(millis),
+            "write_time_seconds_total" => disk.write_ms = Some(millis),
+            "io_time_seconds_total" => disk.busy_ms = Some(millis),
+            _ => {}
+        }
+    }
+
+    fn add_file_system(&mut self, metric: &str, sample: &Sample, bytes: u64) {
+        let (Some(point), Some(device)) = (sample.label("mountpoint"), sample.label("device"))
+        else {
+            return;
+        };
+        let is_of_interest = device.starts_with("/dev/") || point == "/";
+        let is_full = self.file_systems.len() >= INSTANCES_MAX;
+        if !is_of_interest || is_full && !self.file_systems.contains_key(point) {
+            return;
+        }
+        let system = self.file_systems.entry(point.to_owned()).or_default();
+        device.clone_into(&mut system.device);
+        match metric {
+            "size_bytes" => system.total = bytes,
+            "free_bytes" => system.free = bytes,
+            "avail_bytes" => system.available = bytes,
             _ => {}
         }
     }
@@ -174,6 +231,8 @@ impl Scrape {
             load,
             memory: (self.memory.total > 0).then(|| self.memory.with_used()),
             interfaces: network::interface_rates(&self.traffic(), &before.traffic(), seconds),
+            disks: disk::disk_rates(&self.used_disks(), &before.used_disks(), seconds),
+            file_systems: self.spaces(),
             tcp: network::tcp_rates(&self.tcp, &before.tcp, seconds),
             descriptors: self.descriptors,
             descriptors_max: self.descriptors_max,
@@ -190,6 +249,34 @@ impl Scrape {
             },
             ..HostRow::default()
         }
+    }
+
+    /// Disks that have done something.
+    fn used_disks(&self) -> Vec<DiskCounters> {
+        let named = self.disks.iter().map(|(name, counters)| DiskCounters {
+            name: name.clone(),
+            ..counters.clone()
+        });
+        named.filter(DiskCounters::is_used).collect()
+    }
+
+    /// File systems, each device by the shortest of its mount points.
+    fn spaces(&self) -> Vec<FileSystemBytes> {
+        let mut all: Vec<_> = self.file_systems.iter().filter(|(_, one)| one.total > 0).collect();
+        all.sort_by_key(|(point, _)| point.len());
+        let mut devices: Vec<&str> = Vec::new();
+        all.retain(|(_, system)| {
+            let is_new = !devices.contains(&system.device.as_str());
+            devices.push(&system.device);
+            is_new
+        });
+        let bytes = |(point, system): (&String, &ToldFileSystem)| FileSystemBytes {
+            mount_point: point.clone(),
+            total: system.total,
+            used: system.total.saturating_sub(system.free),
+            available: system.available,
+        };
+        all.into_iter().map(bytes).collect()
     }
 
     /// Interfaces that have carried traffic.

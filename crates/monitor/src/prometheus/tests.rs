@@ -29,6 +29,18 @@ fn node_exporter(seconds: f64) -> String {
          node_netstat_TcpExt_ListenOverflows 0\nnode_netstat_TcpExt_ListenDrops 0\n\
          node_filefd_allocated 1000\nnode_filefd_maximum 9.223372036854776e+18\n\
          node_pressure_cpu_waiting_seconds_total {waiting}\n\
+         node_disk_reads_completed_total{{device=\"sda\"}} 10\n\
+         node_disk_writes_completed_total{{device=\"sda\"}} {seconds}\n\
+         node_disk_read_bytes_total{{device=\"sda\"}} 4096\n\
+         node_disk_written_bytes_total{{device=\"sda\"}} {bytes}\n\
+         node_disk_write_time_seconds_total{{device=\"sda\"}} {waiting}\n\
+         node_disk_io_time_seconds_total{{device=\"sda\"}} {waiting}\n\
+         node_disk_writes_completed_total{{device=\"sda1\"}} {seconds}\n\
+         node_filesystem_size_bytes{{device=\"/dev/sda1\",fstype=\"ext4\",mountpoint=\"/\"}} 1000\n\
+         node_filesystem_free_bytes{{device=\"/dev/sda1\",fstype=\"ext4\",mountpoint=\"/\"}} 300\n\
+         node_filesystem_avail_bytes{{device=\"/dev/sda1\",fstype=\"ext4\",mountpoint=\"/\"}} 250\n\
+         node_filesystem_size_bytes{{device=\"/dev/sda1\",fstype=\"ext4\",mountpoint=\"/b\"}} 1000\n\
+         node_filesystem_size_bytes{{device=\"tmpfs\",fstype=\"tmpfs\",mountpoint=\"/run\"}} 9\n\
          node_context_switches_total {switches}\n\
          node_uname_info{{domainname=\"(none)\",machine=\"x86_64\",nodename=\"broker-1\"}} 1\n\
          process_cpu_seconds_total 5\nodd line\n",
@@ -69,6 +81,15 @@ fn node_exporter_becomes_a_row() {
     assert!((pressure.cpu_some.expect("cpu") - 10.0).abs() < 0.01);
     assert_eq!(pressure.io_some, None);
     assert_eq!(row.context_switches_per_s, Some(50.0));
+    assert_eq!(row.disks.len(), 1, "{:?}", row.disks);
+    let sda = &row.disks[0];
+    assert_eq!((sda.name.as_str(), sda.writes_per_s, sda.read_wait_us), ("sda", 1.0, None));
+    assert_eq!((sda.written_bytes_per_s, sda.read_bytes_per_s), (1000.0, 0.0));
+    assert_eq!((sda.write_wait_us, sda.busy_percent), (Some(100_000.0), Some(10.0)));
+    assert_eq!(row.file_systems.len(), 1, "{:?}", row.file_systems);
+    let root = &row.file_systems[0];
+    assert_eq!((root.mount_point.as_str(), root.total), ("/", 1000));
+    assert_eq!((root.used, root.available), (700, 250));
     assert!(row.processes.is_empty(), "the process is the exporter");
 }
 

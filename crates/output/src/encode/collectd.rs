@@ -1,7 +1,7 @@
 //! InfluxDB in the names of its collectd listener, for dashboards that are made for collectd.
 //!
 //! Measurement: plugin and data source; tags `host`, `instance`, `type`, `type_instance`; field
-//! `value`. Traffic is a counter there: the rates of the windows are added up.
+//! `value`. Traffic and operations are counters there: the rates of the windows are added up.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::line::{FieldValue, Lines};
 use super::{Encode, OutputBody};
 use crate::point::{OutputItem, OutputPoint, PointFigure, PointSeries, PointTag};
 
-/// Interfaces of all hosts that have counters at a time.
+/// Counters of all hosts at a time.
 const COUNTERS_MAX: usize = 10_000;
 
 /// Gauges: our name, the measurement, `type` and `type_instance`.
@@ -33,14 +33,55 @@ const GAUGES: [(&str, &str, &str, &str); 17] = [
     ("load_15m", "load_longterm", "load", ""),
 ];
 
-/// Rates of interfaces: our name, the measurement of the counter, and `type`.
-const RATES: [(&str, &str, &str); 6] = [
-    ("net_rx_bytes_per_s", "interface_rx", "if_octets"),
-    ("net_tx_bytes_per_s", "interface_tx", "if_octets"),
-    ("net_rx_packets_per_s", "interface_rx", "if_packets"),
-    ("net_tx_packets_per_s", "interface_tx", "if_packets"),
-    ("net_rx_drops_per_s", "interface_rx", "if_dropped"),
-    ("net_tx_drops_per_s", "interface_tx", "if_dropped"),
+/// Space of a mount point: our name and `type_instance`.
+const SPACES: [(&str, &str); 2] = [
+    ("filesystem_used_bytes", "used"),
+    ("filesystem_available_bytes", "free"),
+];
+
+/// A rate, and the counter that it becomes.
+struct CounterName {
+    figure: &'static str,
+    measurement: &'static str,
+    kind: &'static str,
+    /// The tags `instance` and `type_instance` of a figure of the whole host; others have their
+    /// part as the instance.
+    fixed: (&'static str, &'static str),
+    /// What one of ours is there.
+    factor: f64,
+}
+
+const fn by_part(
+    figure: &'static str,
+    measurement: &'static str,
+    kind: &'static str,
+) -> CounterName {
+    CounterName { figure, measurement, kind, fixed: ("", ""), factor: 1.0 }
+}
+
+const RATES: [CounterName; 17] = [
+    by_part("net_rx_bytes_per_s", "interface_rx", "if_octets"),
+    by_part("net_tx_bytes_per_s", "interface_tx", "if_octets"),
+    by_part("net_rx_packets_per_s", "interface_rx", "if_packets"),
+    by_part("net_tx_packets_per_s", "interface_tx", "if_packets"),
+    by_part("net_rx_drops_per_s", "interface_rx", "if_dropped"),
+    by_part("net_tx_drops_per_s", "interface_tx", "if_dropped"),
+    by_part("net_rx_errors_per_s", "interface_rx", "if_errors"),
+    by_part("net_tx_errors_per_s", "interface_tx", "if_errors"),
+    by_part("disk_read_bytes_per_s", "disk_read", "disk_octets"),
+    by_part("disk_written_bytes_per_s", "disk_write", "disk_octets"),
+    by_part("disk_reads_per_s", "disk_read", "disk_ops"),
+    by_part("disk_writes_per_s", "disk_write", "disk_ops"),
+    // The rate of these counters is the mean time of an operation in milliseconds,
+    CounterName { factor: 1e-3, ..by_part("disk_read_wait_us", "disk_read", "disk_time") },
+    CounterName { factor: 1e-3, ..by_part("disk_write_wait_us", "disk_write", "disk_time") },
+    // and of this one milliseconds per second.
+    CounterName { factor: 10.0, ..by_part("disk_busy_percent", "disk_io_time", "disk_io_time") },
+    CounterName {
+        fixed: ("Tcp", "RetransSegs"),
+        ..by_part("tcp_retransmits_per_s", "protocols_value", "protocol_counter")
+    },
+    by_part("context_switches_per_s", "contextswitch_value", "contextswitch"),
 ];
 
 /// Encodes figures of hosts.
@@ -78,25 +119,52 @@ impl Collectd {
     fn figure(&mut self, point: &OutputPoint, figure: &PointFigure) {
         let host = point.tags.get(PointTag::Host).unwrap_or_default();
         let at_ms = point.window.end_ms;
+        let gauge = [("value", FieldValue::Float(figure.value))];
         let known = GAUGES.iter().find(|(name, ..)| *name == figure.name);
         if let (Some((_, measurement, kind, state)), None) = (known, &figure.part) {
             let tags = [("host", host), ("type", *kind), ("type_instance", *state)];
-            let value = [("value", FieldValue::Float(figure.value))];
-            self.lines.add(measurement, &tags, &value, at_ms);
+            self.lines.add(measurement, &tags, &gauge, at_ms);
         }
-        let known = RATES.iter().find(|(name, ..)| *name == figure.name);
-        if let (Some((name, measurement, kind)), Some(interface)) = (known, &figure.part) {
-            let key = (host.to_owned(), interface.clone(), *name);
-            if self.counters.len() >= COUNTERS_MAX && !self.counters.contains_key(&key) {
-                self.left_out += 1;
-                return;
-            }
-            let counter = self.counters.entry(key).or_default();
-            *counter += figure.value * point.window.length_s();
-            let tags = [("host", host), ("instance", interface), ("type", *kind)];
-            let value = [("value", FieldValue::Float(counter.round()))];
-            self.lines.add(measurement, &tags, &value, at_ms);
+        let known = SPACES.iter().find(|(name, _)| *name == figure.name);
+        if let (Some((_, state)), Some(point)) = (known, &figure.part) {
+            let place = mount_name(point);
+            let tags = [
+                ("host", host),
+                ("instance", place.as_str()),
+                ("type", "df_complex"),
+                ("type_instance", *state),
+            ];
+            self.lines.add("df_value", &tags, &gauge, at_ms);
         }
+        if let Some(name) = RATES.iter().find(|name| name.figure == figure.name) {
+            self.counter(point, figure, name);
+        }
+    }
+
+    fn counter(&mut self, point: &OutputPoint, figure: &PointFigure, name: &CounterName) {
+        let host = point.tags.get(PointTag::Host).unwrap_or_default();
+        let part = figure.part.as_deref().unwrap_or_default();
+        let key = (host.to_owned(), part.to_owned(), name.figure);
+        if self.counters.len() >= COUNTERS_MAX && !self.counters.contains_key(&key) {
+            self.left_out += 1;
+            return;
+        }
+        let counter = self.counters.entry(key).or_default();
+        *counter += figure.value * name.factor * point.window.length_s();
+        let (instance, state) = name.fixed;
+        let instance = if instance.is_empty() { part } else { instance };
+        let tags =
+            [("host", host), ("instance", instance), ("type", name.kind), ("type_instance", state)];
+        let value = [("value", FieldValue::Float(counter.round()))];
+        self.lines.add(name.measurement, &tags, &value, point.window.end_ms);
+    }
+}
+
+/// A mount point as collectd's plugin names it.
+fn mount_name(point: &str) -> String {
+    match point.trim_start_matches('/') {
+        "" => "root".to_owned(),
+        rest => rest.replace('/', "-"),
     }
 }
 
@@ -108,10 +176,11 @@ mod tests {
     #[test]
     fn hosts_have_the_names_of_collectd_and_traffic_is_a_counter() {
         let second = |number: u64| {
-            let traffic = PointFigure {
-                part: Some("eth0".to_owned()),
-                ..PointFigure::gauge("net_rx_bytes_per_s", 1_000.5)
+            let of = |name: &'static str, part: &str, value| PointFigure {
+                part: Some(part.to_owned()),
+                ..PointFigure::gauge(name, value)
             };
+            let traffic = of("net_rx_bytes_per_s", "eth0", 1_000.5);
             OutputItem::Point(Box::new(OutputPoint {
                 series: PointSeries::Host,
                 tags: PointTags::default().with(PointTag::Host, "h").with(PointTag::Run, "r"),
@@ -125,6 +194,10 @@ mod tests {
                     PointFigure::gauge("memory_slab_reclaimable_bytes", 4_096.0),
                     PointFigure::gauge("load_15m", 0.25),
                     traffic,
+                    of("disk_busy_percent", "sda", 25.0),
+                    of("disk_write_wait_us", "sda", 1_500.0),
+                    of("filesystem_available_bytes", "/var/lib", 7.0),
+                    PointFigure::gauge("tcp_retransmits_per_s", 2.0),
                     PointFigure::gauge("cpu_busy_percent", 9.0),
                 ],
                 latencies: Vec::new(),
@@ -136,14 +209,19 @@ mod tests {
         collectd.take(&second(0));
         collectd.take(&second(1));
         let text = String::from_utf8(collectd.body().expect("lines").bytes).expect("UTF-8");
-        let lines = |at, rx| {
+        let lines = |at, rx, busy, wait, again| {
             format!(
                 "cpu_value,host=h,type=percent,type_instance=interrupt value=1.5 {at}\n\
                  memory_value,host=h,type=memory,type_instance=slab_recl value=4096 {at}\n\
                  load_longterm,host=h,type=load value=0.25 {at}\n\
-                 interface_rx,host=h,instance=eth0,type=if_octets value={rx} {at}\n"
+                 interface_rx,host=h,instance=eth0,type=if_octets value={rx} {at}\n\
+                 disk_io_time,host=h,instance=sda,type=disk_io_time value={busy} {at}\n\
+                 disk_write,host=h,instance=sda,type=disk_time value={wait} {at}\n\
+                 df_value,host=h,instance=var-lib,type=df_complex,type_instance=free value=7 {at}\n\
+                 protocols_value,host=h,instance=Tcp,type=protocol_counter,\
+                 type_instance=RetransSegs value={again} {at}\n"
             )
         };
-        assert_eq!(text, lines(2_000, 2_001) + &lines(4_000, 4_002));
+        assert_eq!(text, lines(2_000, 2_001, 500, 3, 4) + &lines(4_000, 4_002, 1_000, 6, 8));
     }
 }

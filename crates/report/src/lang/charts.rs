@@ -133,6 +133,14 @@ catalogue! {
     free_memory: "free", "空闲";
     memory_usage: "Memory usage", "内存使用";
     network_usage: "Network usage", "网络流量";
+    disk_traffic: "Disk traffic", "磁盘流量";
+    disk_operations: "Disk operations", "磁盘操作";
+    operations_per_second: "operations per second", "操作/秒";
+    disk_busy: "Disks busy", "磁盘忙碌率";
+    disk_waits: "Time of a disk operation", "磁盘操作耗时";
+    mean_of_an_operation: "mean, waiting included", "平均值（含等待）";
+    disk_space: "Disk space", "磁盘空间";
+    percent_used: "percent used", "已用百分比";
     n_1_min: "1 min", "1 分钟";
     n_5_min: "5 min", "5 分钟";
     n_15_min: "15 min", "15 分钟";

@@ -447,6 +447,8 @@ forms! {
     told_by(source): " (by {source})", "（来源：{source}）";
     interface_received(name): "{name} received", "{name} 接收";
     interface_transmitted(name): "{name} transmitted", "{name} 发送";
+    disk_read(name): "{name} read", "{name} 读取";
+    disk_written(name): "{name} written", "{name} 写入";
     invalid(name): "{name}, invalid", "{name}，无效";
     latency_of(title): "Latency: {title}", "延迟：{title}";
     cpu_of(title): "CPU: {title}", "CPU：{title}";

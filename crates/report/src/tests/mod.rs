@@ -84,6 +84,10 @@ fn a_single_run_shows_everything_that_it_has() {
         "Memory usage",
         "Network usage",
         "CPU load",
+        "Disk traffic",
+        "nvme0n1 written",
+        "Time of a disk operation",
+        "Disk space",
         "Network trouble",
         "Shared subscriptions",
         "Losses that the scenario declares",
@@ -245,6 +249,8 @@ fn hostile_names_stay_text() {
     for row in &mut sample.hosts {
         evil.clone_into(&mut row.host.host);
         evil.clone_into(&mut row.host.interfaces[0].name);
+        evil.clone_into(&mut row.host.disks[0].name);
+        evil.clone_into(&mut row.host.file_systems[0].mount_point);
     }
     sample.environment.command_line = vec![evil.to_owned()];
     check_hostile(&page(&sample));

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use tacho_monitor::{
-    CpuPercent, HostRow, InterfaceRates, MemoryBytes, Pressure, ProcessRow, TcpRates,
+    CpuPercent, DiskRates, FileSystemBytes, HostRow, InterfaceRates, MemoryBytes, Pressure,
+    ProcessRow, TcpRates,
 };
 use tacho_record::{
     ActionEffect, ActionKind, ActionRecord, BrokerRow, BrokerSpent, Capacity, Cause, Check,
@@ -248,6 +249,20 @@ fn host(name: &str, target: Option<&str>, count: u64, noise: &mut Noise) -> Vec<
                 load: Some([1.2 + noise.next(), 0.9, 0.5]),
                 memory: Some(memory),
                 interfaces: vec![interface],
+                disks: vec![DiskRates {
+                    name: "nvme0n1".to_owned(),
+                    written_bytes_per_s: 4e6 + noise.next() * 1e5,
+                    writes_per_s: 900.0,
+                    busy_percent: Some(31.0),
+                    write_wait_us: Some(240.0),
+                    ..DiskRates::default()
+                }],
+                file_systems: vec![FileSystemBytes {
+                    mount_point: "/var/lib".to_owned(),
+                    total: 100 << 30,
+                    used: 20 << 30,
+                    available: 75 << 30,
+                }],
                 tcp: TcpRates {
                     retransmits_per_s: Some(if second == 12 { 3.0 } else { 0.0 }),
                     ..TcpRates::default()

@@ -22,7 +22,7 @@ impl Table {
         if self.rows.is_multiple_of(ROWS_PER_HEAD) {
             lines.push(format!(
                 "{:>7}  {:<12} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5}  {:>6}  {:>9} {:>5}  {:>11} \
-                 {:>11}  {:>6} {:>6}",
+                 {:>11}  {:>6} {:>6}  {:>5}",
                 "seconds",
                 "host",
                 "busy%",
@@ -37,7 +37,8 @@ impl Table {
                 "received/s",
                 "sent/s",
                 "retr/s",
-                "ovfl/s"
+                "ovfl/s",
+                "disk%"
             ));
         }
         self.rows += 1;
@@ -83,7 +84,7 @@ fn line(row: &HostRow, seconds: f64) -> String {
     let host: String = printable(&row.host).chars().take(12).collect();
     format!(
         "{seconds:>7.1}  {host:<12} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5}  {:>6}  {:>9} {:>5}  \
-         {:>11} {:>11}  {:>6} {:>6}",
+         {:>11} {:>11}  {:>6} {:>6}  {:>5}",
         cpu(|cpu| cpu.not_idle()),
         cpu(|cpu| cpu.user + cpu.nice),
         cpu(|cpu| cpu.system),
@@ -97,13 +98,14 @@ fn line(row: &HostRow, seconds: f64) -> String {
         traffic(|interface| interface.tx_bytes_per_s),
         one(row.tcp.retransmits_per_s),
         one(row.tcp.listen_overflows_per_s),
+        one(row.disks.iter().filter_map(|disk| disk.busy_percent).reduce(f64::max)),
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacho_monitor::{CpuPercent, InterfaceRates, ProcessRow};
+    use tacho_monitor::{CpuPercent, DiskRates, InterfaceRates, ProcessRow};
 
     #[test]
     fn the_head_is_repeated_and_unknown_values_are_dashes() {
@@ -118,6 +120,9 @@ mod tests {
             host: "broker-1".to_owned(),
             cpu: Some(CpuPercent { user: 25.0, idle: 75.0, ..CpuPercent::default() }),
             interfaces: vec![interface("lo", 1e9), interface("eth0", 2048.0)],
+            disks: [12.0, 55.0]
+                .map(|busy| DiskRates { busy_percent: Some(busy), ..DiskRates::default() })
+                .to_vec(),
             processes: vec![ProcessRow {
                 name: "mosquitto\x1b[2J".to_owned(),
                 pid: Some(7),
@@ -132,6 +137,7 @@ mod tests {
         assert!(lines[0].contains("busy%") && lines[1].contains("25.0"), "{lines:#?}");
         assert!(lines[1].contains("    1.0  broker-1"), "{lines:#?}");
         assert!(lines[1].contains("2.0 KiB"), "loopback does not count: {lines:#?}");
+        assert!(lines[1].ends_with(" 55.0"), "the busiest disk: {lines:#?}");
         assert!(lines[2].contains("mosquitto?[2J 7: CPU 12.3 %"), "{lines:#?}");
         assert!(lines[2].contains("- threads"), "{lines:#?}");
         assert_eq!(table.lines(&row).len(), 2);
