@@ -203,7 +203,8 @@ export function valuesOfHost(row: HostNews): [string, number | null][] {
     );
   }
   for (const { mount_point, used, available } of file_systems) {
-    values.push([`${SPACE}${mount_point}`, used + available > 0 ? (used * 100) / (used + available) : null]);
+    const most = used + available;
+    values.push([`${SPACE}${mount_point}`, most > 0 ? (used * 100) / most : null]);
   }
   for (const { name, pid, cpu_percent, rss_bytes } of processes) {
     const shown = `${name}${pid === null ? "" : ` (${pid})`}`;
@@ -251,7 +252,12 @@ export function hostPanels(rows: Rows): Panel[] {
     { title: "Network", axis: "bytes per second", unit: "bytes_per_s", lines: active(rows, NET) },
     { title: "Load", axis: "tasks", unit: "number", lines: LOAD.map(([name, cls]) => ({ name, class: cls })) },
     { title: "Disk traffic", axis: "bytes per second", unit: "bytes_per_s", lines: active(rows, DISK) },
-    { title: "Disk operations", axis: "operations per second", unit: "rate", lines: active(rows, OPERATIONS) },
+    {
+      title: "Disk operations",
+      axis: "operations per second",
+      unit: "rate",
+      lines: active(rows, OPERATIONS),
+    },
     { title: "Disks busy", axis: "of the time", unit: "percent", lines: active(rows, BUSY) },
     { title: "Time of a disk operation", axis: "mean", unit: "latency", lines: active(rows, WAIT) },
     { title: "Disk space", axis: "used", unit: "percent", lines: prefixed(rows, SPACE) },

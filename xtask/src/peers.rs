@@ -1,8 +1,8 @@
 //! The independent programs that the tests talk to.
 //!
 //! Debian's mosquitto, its command line clients, collectd, Prometheus and Chromium come from the
-//! system's packages; paho-mqtt, mqtt.js, playwright-core and InfluxDB are installed into `peers`
-//! in the target folder, never into the system.
+//! system's packages; paho-mqtt, mqtt.js, playwright-core, Grafana's types and InfluxDB are
+//! installed into `peers` in the target folder, never into the system.
 
 use std::env;
 use std::fs;
@@ -16,8 +16,9 @@ use crate::shell;
 
 /// Pinned, so that a test that fails tomorrow fails because of us.
 const PAHO: &str = "paho-mqtt==2.1.0";
-/// mqtt.js, and what drives Debian's Chromium.
-const NPM_PACKAGES: [&str; 2] = ["mqtt@5.16.0", "playwright-core@1.57.0"];
+/// mqtt.js, what drives Debian's Chromium, and the types of Grafana's dashboards with a compiler.
+const NPM_PACKAGES: [&str; 4] =
+    ["mqtt@5.16.0", "playwright-core@1.57.0", "@grafana/schema@13.2.3", "typescript@5.9.3"];
 
 /// The last InfluxDB 1 that needs Go alone; pinned, with its modules, in `xtask/peers/influxdb`.
 const INFLUXDB: &str = "1.8.3";
@@ -53,7 +54,7 @@ pub(crate) fn install() -> Result<()> {
     for (name, result) in [
         ("Debian's programs", debian as fn() -> _),
         ("paho-mqtt", paho),
-        ("mqtt and playwright-core (npm)", from_npm),
+        ("mqtt, playwright-core and @grafana/schema (npm)", from_npm),
         ("InfluxDB", influxdb),
     ]
     .map(|(name, install)| (name, patiently(name, install)))

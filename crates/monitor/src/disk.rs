@@ -62,7 +62,7 @@ fn disk(line: &str) -> Option<DiskCounters> {
 }
 
 impl DiskCounters {
-    /// Does it hold data that somebody has read or written?
+    /// Was it ever read or written, and does it hold data?
     pub(crate) fn is_used(&self) -> bool {
         self.reads.saturating_add(self.writes) > 0 && !is_pseudo(&self.name)
     }
@@ -135,8 +135,7 @@ pub(crate) fn file_systems(root: &ProcRoot) -> Vec<FileSystemBytes> {
     all.sort_by_key(|mount| mount.point.as_os_str().len());
     let mut chosen: Vec<Mount> = Vec::new();
     for mount in all {
-        let is_new =
-            |known: &Mount| known.number != mount.number && known.point != mount.point;
+        let is_new = |known: &Mount| known.number != mount.number && known.point != mount.point;
         if chosen.len() < DISKS_MAX && chosen.iter().all(is_new) {
             chosen.push(mount);
         }
@@ -189,7 +188,8 @@ mod tests {
         assert_eq!((sda.writes, sda.written_bytes, sda.write_ms), (200, 2_048_000, Some(500)));
         assert_eq!(sda.busy_ms, Some(600));
         let unused = "7 0 sdb 0 0 0 0 0 0 0 0 0 0 0";
-        for line in ["", "8 0 sda", "8 0 sda 1 2 3", "8 0 sda x", "7 0 loop3 1 1 1 1 1 1 1 1", unused]
+        for line in
+            ["", "8 0 sda", "8 0 sda 1 2 3", "8 0 sda x", "7 0 loop3 1 1 1 1 1 1 1 1", unused]
         {
             assert_eq!(disk(line), None, "{line}");
         }
@@ -204,9 +204,8 @@ mod tests {
             busy_ms: Some(busy_ms),
             ..DiskCounters::default()
         };
-        let since = |now: DiskCounters, before: DiskCounters| {
-            disk_rates(&[now], &[before], 2.0).remove(0)
-        };
+        let since =
+            |now: DiskCounters, before: DiskCounters| disk_rates(&[now], &[before], 2.0).remove(0);
         let rates = since(counters(30, 50, 900), counters(10, 10, 100));
         assert_eq!((rates.reads_per_s, rates.read_wait_us), (10.0, Some(2000.0)));
         assert_eq!((rates.busy_percent, rates.write_wait_us), (Some(40.0), None));

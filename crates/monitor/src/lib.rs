@@ -54,8 +54,8 @@ pub use metric::{METRICS, Metric};
 pub use process::{CpuSource, ProcessSample, ProcessSampler, ThreadSample, resident_bytes};
 pub use root::ProcRoot;
 pub use row::{
-    CoreRow, CpuPercent, DiskRates, FileSystemBytes, HostRow, InterfaceRates, MemoryBytes, Pressure,
-    ProcessRow, TcpRates,
+    CoreRow, CpuPercent, DiskRates, FileSystemBytes, HostRow, InterfaceRates, MemoryBytes,
+    Pressure, ProcessRow, TcpRates,
 };
 pub use source::{
     INTERVAL, MonitorSpec, ProcessSelector, SourceError, SourceSpec, TokenSource, WatchedProcess,

@@ -76,6 +76,8 @@ pub enum PointTag {
     Group,
     /// Name of the host.
     Host,
+    /// What the user calls the run, such as the version of the broker; of measured windows.
+    Name,
     /// Name of the run.
     Run,
     /// Name of the scenario.
@@ -91,6 +93,7 @@ impl PointTag {
             Self::Broker => "broker",
             Self::Group => "group",
             Self::Host => "host",
+            Self::Name => "name",
             Self::Run => "run",
             Self::Scenario => "scenario",
             Self::Step => "step",

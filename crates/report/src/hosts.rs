@@ -1,5 +1,5 @@
-//! Panels of a watched host: CPU by state, memory, network, load, disks, each with its least, mean and
-//! greatest value over the measured time.
+//! Panels of a watched host: CPU by state, memory, network, load, disks, each with its least, mean
+//! and greatest value over the measured time.
 
 mod disks;
 

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use clap::{Args, Parser};
 use tacho_lab::calibration::{
-    Calibration, DiskError, calibration_text, check_writable, disk_text, measure, measure_disk, path,
-    store,
+    Calibration, DiskError, calibration_text, check_writable, disk_text, measure, measure_disk,
+    path, store,
 };
 use tacho_record::RunDirectory;
 use tacho_rig::attached::{quoted, this_program};
@@ -44,11 +44,11 @@ pub(crate) struct CalibrateArguments {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// Measure a disk instead: the time of a synced write in this directory, such as a broker's data
-    /// directory, at three sizes; 15 seconds or more, 3 with --quick
+    /// Measure a disk instead: the time of a synced write in this directory, such as a broker's
+    /// data directory, at three sizes; 15 seconds or more, 3 with --quick
     ///
-    /// A file of 16 MiB is written there over and over, and removed in the end. The result is shown
-    /// and not kept.
+    /// A file of 16 MiB is written there over and over, and removed in the end. The result is
+    /// shown and not kept.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["no_store", "dir"])]
     disk: Option<PathBuf>,
 

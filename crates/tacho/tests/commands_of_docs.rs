@@ -185,7 +185,11 @@ fn chinese_documents_have_the_same_commands() {
         let document = all.iter().find(|document| document.name == name);
         &document.unwrap_or_else(|| panic!("{name} is there")).text
     };
-    for (english, chinese) in [("README.md", "README.zh.md"), ("tutorial.md", "tutorial.zh.md")] {
+    for (english, chinese) in [
+        ("README.md", "README.zh.md"),
+        ("tutorial.md", "tutorial.zh.md"),
+        ("guide-setup.md", "guide-setup.zh.md"),
+    ] {
         let lines = |name: &str| -> Vec<String> {
             let all = commands(named(name)).into_iter();
             all.map(|one| one.file.map_or(one.line, |(name, text)| format!("{name}: {text}")))

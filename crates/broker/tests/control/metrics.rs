@@ -110,7 +110,8 @@ fn documented_metrics_exist_and_those_with_labels_are_documented() {
 
 #[test]
 fn the_dashboard_names_metrics_that_exist() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/broker-dashboard.json");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dashboards/prometheus/broker.json");
     let text = std::fs::read_to_string(path).unwrap();
     let dashboard: serde_json::Value = serde_json::from_str(&text).unwrap();
     let broker = TestBroker::with_metrics("shards = 1");

@@ -32,6 +32,9 @@ const LATENCIES: [(&str, &str); 7] = [
     ("round_trip", "rtt"),
 ];
 
+/// Actions of a run that are told.
+const ACTIONS_MAX: usize = 1_000;
+
 /// Latencies of one interval, of all clients and of each group.
 #[derive(Debug, Default)]
 pub(crate) struct IntervalLatencies {
@@ -155,7 +158,7 @@ impl RunPoints {
         OutputItem::Point(Box::new(host::point(&row.host, self.tags.clone(), window)))
     }
 
-    /// The run has ended: its measured windows, and the verdict.
+    /// The run has ended: its measured windows, what was done in it, and the verdict.
     pub(crate) fn ended(&self, record: &RunRecord) -> Vec<OutputItem> {
         let measured =
             self.phases.iter().filter(|(_, name)| *name == PhaseKind::Measure).zip(&record.steps);
@@ -167,9 +170,12 @@ impl RunPoints {
                     phase: PhaseKind::Measure.name().to_owned(),
                     measured: Some(true),
                 };
-                OutputItem::Point(Box::new(step::point(step, self.tags.clone(), window)))
+                let tags = self.tags.clone().with(PointTag::Name, &record.given.name);
+                OutputItem::Point(Box::new(step::point(step, tags, window)))
             })
             .collect();
+        let actions = record.actions.iter().take(ACTIONS_MAX);
+        items.extend(actions.map(|one| self.note(self.at_ms(one.at_s), "action", &one.what)));
         let at_ms = self.at_ms(record.elapsed_s);
         items.push(self.note(at_ms, "ended", record.verdict.name()));
         items

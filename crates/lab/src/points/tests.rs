@@ -4,7 +4,7 @@ use tacho_load::GroupInterval;
 use tacho_load::events::histogram;
 use tacho_monitor::{CpuPercent, HostRow};
 use tacho_output::{FigureKind, NamedPercentile};
-use tacho_record::{LatencyStats, Step, Verdict, percentile};
+use tacho_record::{ActionRecord, Given, LatencyStats, Step, Verdict, percentile};
 
 use super::*;
 
@@ -138,12 +138,22 @@ fn steps_have_the_figures_and_percentiles_of_the_record() {
     let record = RunRecord {
         elapsed_s: 9.0,
         verdict: Verdict::ThresholdFailed,
+        given: Given { name: "MyBroker 2.1".to_owned(), ..Given::default() },
+        actions: vec![ActionRecord {
+            at_s: 3.5,
+            what: "kill -9 of the broker".to_owned(),
+            ..ActionRecord::default()
+        }],
         steps: vec![Step { window_s: 5.0, sent: 7, lost: 1, latency_us, ..Step::default() }],
         ..RunRecord::default()
     };
     let items = points.ended(&record);
-    assert_eq!(items.len(), 2);
+    assert_eq!(items.len(), 3);
     let step = point(&items[0]);
+    assert_eq!(step.tags.get(PointTag::Name), Some("MyBroker 2.1"));
+    let OutputItem::Note(note) = &items[1] else { panic!("{items:?}") };
+    assert_eq!((note.kind, note.text.as_str()), ("action", "kill -9 of the broker"));
+    assert_eq!(note.at_ms, STARTED_MS + 3_500);
     assert_eq!(
         (step.window.start_ms, step.window.end_ms),
         (STARTED_MS + 2_500, STARTED_MS + 7_500)
@@ -154,7 +164,7 @@ fn steps_have_the_figures_and_percentiles_of_the_record() {
     let named: Vec<_> =
         statistics.percentiles.iter().map(|(one, value)| (one.name, *value)).collect();
     assert_eq!(named, [("p50", 10), ("p99", 99)]);
-    let OutputItem::Note(note) = &items[1] else { panic!("{items:?}") };
+    let OutputItem::Note(note) = &items[2] else { panic!("{items:?}") };
     assert_eq!((note.kind, note.text.as_str()), ("ended", "threshold_failed"));
     assert_eq!(note.at_ms, STARTED_MS + 9_000);
 }

@@ -253,10 +253,10 @@ impl Scrape {
 
     /// Disks that have done something.
     fn used_disks(&self) -> Vec<DiskCounters> {
-        let named = self.disks.iter().map(|(name, counters)| DiskCounters {
-            name: name.clone(),
-            ..counters.clone()
-        });
+        let named = self
+            .disks
+            .iter()
+            .map(|(name, counters)| DiskCounters { name: name.clone(), ..counters.clone() });
         named.filter(DiskCounters::is_used).collect()
     }
 

@@ -34,10 +34,8 @@ const GAUGES: [(&str, &str, &str, &str); 17] = [
 ];
 
 /// Space of a mount point: our name and `type_instance`.
-const SPACES: [(&str, &str); 2] = [
-    ("filesystem_used_bytes", "used"),
-    ("filesystem_available_bytes", "free"),
-];
+const SPACES: [(&str, &str); 2] =
+    [("filesystem_used_bytes", "used"), ("filesystem_available_bytes", "free")];
 
 /// A rate, and the counter that it becomes.
 struct CounterName {

@@ -11,22 +11,16 @@ use crate::lang::Lang;
 /// Disks and file systems in a panel; a reader cannot tell more lines apart.
 const LINES_MAX: usize = 6;
 
+/// A figure of a disk.
+type DiskFigure = fn(&DiskRates) -> Option<f64>;
+
 /// Panels of the disks that did anything, and of the space of all file systems.
 pub(super) fn panels(lang: Lang, own: &[&ResourceRow], rows: &[SeriesRow]) -> Vec<Chart> {
     let names = busiest(own);
-    let chart = |title, axis, figures: Vec<HostFigure<'_>>| {
-        panel(lang, own, rows, title, axis, &figures)
-    };
-    let of = |pick: fn(&DiskRates) -> Option<f64>| {
-        names.iter().map(|name| disk(name, name, pick)).collect::<Vec<_>>()
-    };
-    let both = |read: fn(&DiskRates) -> Option<f64>, written: fn(&DiskRates) -> Option<f64>| {
-        let ways = |name: &&'_ str| {
-            let (reads, writes) = (lang.disk_read(name), lang.disk_written(name));
-            [disk(name, &reads, read), disk(name, &writes, written)]
-        };
-        names.iter().flat_map(ways).collect::<Vec<_>>()
-    };
+    let chart =
+        |title, axis, figures: Vec<HostFigure<'_>>| panel(lang, own, rows, title, axis, &figures);
+    let of = |pick: DiskFigure| names.iter().map(|name| disk(name, name, pick)).collect::<Vec<_>>();
+    let both = |read: DiskFigure, written: DiskFigure| both_ways(lang, &names, read, written);
     let traffic = both(|disk| Some(disk.read_bytes_per_s), |disk| Some(disk.written_bytes_per_s));
     let operations = both(|disk| Some(disk.reads_per_s), |disk| Some(disk.writes_per_s));
     let waits = both(|disk| disk.read_wait_us, |disk| disk.write_wait_us);
@@ -43,11 +37,22 @@ pub(super) fn panels(lang: Lang, own: &[&ResourceRow], rows: &[SeriesRow]) -> Ve
     ]
 }
 
-fn disk<'a>(
-    device: &'a str,
-    line: &str,
-    pick: fn(&DiskRates) -> Option<f64>,
-) -> HostFigure<'a> {
+/// Two lines for each disk.
+fn both_ways<'n>(
+    lang: Lang,
+    names: &'n [&str],
+    read: DiskFigure,
+    written: DiskFigure,
+) -> Vec<HostFigure<'n>> {
+    let mut figures = Vec::with_capacity(2 * names.len());
+    for name in names {
+        figures.push(disk(name, &lang.disk_read(name), read));
+        figures.push(disk(name, &lang.disk_written(name), written));
+    }
+    figures
+}
+
+fn disk<'a>(device: &'a str, line: &str, pick: DiskFigure) -> HostFigure<'a> {
     figure(line, move |row: &HostRow| {
         row.disks.iter().find(|disk| disk.name == device).and_then(pick)
     })

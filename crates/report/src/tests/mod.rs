@@ -3,6 +3,7 @@
 mod comparison;
 mod fitting;
 mod grouping;
+mod host_samples;
 mod label_samples;
 mod languages;
 mod row_seconds;

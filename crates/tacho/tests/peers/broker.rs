@@ -12,7 +12,7 @@ pub(crate) struct Broker {
     pub(crate) port: u16,
     /// `tcp`, `tls`, `ws` or `wss`.
     pub(crate) transport: &'static str,
-    _running: Running,
+    running: Running,
     /// Its files, `ca.pem` among them if it has certificates.
     folder: tempfile::TempDir,
 }
@@ -45,7 +45,12 @@ impl Broker {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let running = Running::start(command)?;
         wait_for_port(port)?;
-        Ok(Self { port, transport, _running: running, folder })
+        Ok(Self { port, transport, running, folder })
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.running.child.id()
     }
 
     /// Debian's.
@@ -117,7 +122,7 @@ impl Broker {
         command.arg("-c").arg(&config);
         let running = Running::start(command)?;
         wait_for_port(port)?;
-        Ok(Self { port, transport, _running: running, folder })
+        Ok(Self { port, transport, running, folder })
     }
 
     /// The certificate that its clients trust.

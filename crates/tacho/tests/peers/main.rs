@@ -9,6 +9,7 @@ mod another_host;
 mod bridges;
 mod broker;
 mod collectd;
+mod dashboards;
 mod influxdb;
 mod mosquitto_clients;
 mod node_exporter;
@@ -42,6 +43,7 @@ fn main() {
     scripts::register(&mut trials);
     against_mosquitto::register(&mut trials);
     collectd::register(&mut trials);
+    dashboards::register(&mut trials);
     node_exporter::register(&mut trials);
     operations::register(&mut trials);
     prometheus::register(&mut trials);

@@ -32,6 +32,8 @@ pub(crate) enum Peer {
     Prometheus,
     Promtool,
     InfluxDb,
+    /// Grafana's types, and a compiler that checks them.
+    GrafanaSchema,
 }
 
 impl Peer {
@@ -51,6 +53,7 @@ impl Peer {
             Self::Prometheus => "prometheus",
             Self::Promtool => "promtool",
             Self::InfluxDb => "influxd",
+            Self::GrafanaSchema => "@grafana/schema",
         }
     }
 
@@ -64,6 +67,12 @@ impl Peer {
             Self::Playwright => {
                 let library = peers_dir().join("node_modules").join("playwright-core");
                 library.is_dir().then(|| on_path("node")).flatten()
+            }
+            Self::GrafanaSchema => {
+                let modules = peers_dir().join("node_modules");
+                let is_there = |name: &str| modules.join(name).is_dir();
+                let all = is_there("@grafana/schema") && is_there("typescript");
+                all.then(|| on_path("node")).flatten()
             }
             Self::MqttJs => {
                 let library = peers_dir().join("node_modules").join("mqtt");

@@ -21,11 +21,18 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
     trials.push(trial(name, &[Peer::Prometheus], without_histograms));
 }
 
-/// A Prometheus that takes remote writes.
-fn prometheus(folder: &Path, more: &[&str]) -> Result<(Running, u16), Failed> {
+/// Without this it refuses native histograms.
+pub(crate) const HISTOGRAMS: &str = "--enable-feature=native-histograms";
+
+/// A Prometheus with that configuration, which takes remote writes.
+pub(crate) fn prometheus(
+    folder: &Path,
+    text: &str,
+    more: &[&str],
+) -> Result<(Running, u16), Failed> {
     let port = free_port()?;
     let config = folder.join("prometheus.yml");
-    fs::write(&config, "global: {}\n")?;
+    fs::write(&config, text)?;
     let mut command = Peer::Prometheus.command()?;
     command.arg(format!("--config.file={}", config.display()));
     command.arg(format!("--storage.tsdb.path={}", folder.join("data").display()));
@@ -55,8 +62,7 @@ fn one(port: u16, query: &str, at_s: f64) -> Result<f64, Failed> {
 
 fn answers() -> Verdict {
     let folder = tempfile::tempdir()?;
-    let features = ["--enable-feature=native-histograms"];
-    let (_running, port) = prometheus(folder.path(), &features)?;
+    let (_running, port) = prometheus(folder.path(), "global: {}\n", &[HISTOGRAMS])?;
     let out = format!("prometheus=http://127.0.0.1:{port}/api/v1/write");
     let Sent { record, objects } = run(folder.path(), &[&out])?;
     if record["findings"].to_string().contains("output_lost") {
@@ -120,7 +126,7 @@ fn answers() -> Verdict {
 /// Without its feature it refuses native histograms; it says so, and takes the rest on request.
 fn without_histograms() -> Verdict {
     let folder = tempfile::tempdir()?;
-    let (_running, port) = prometheus(folder.path(), &[])?;
+    let (_running, port) = prometheus(folder.path(), "global: {}\n", &[])?;
     let out = format!("prometheus=http://127.0.0.1:{port}");
     let Sent { record, .. } = run(folder.path(), &[&out])?;
     let findings = record["findings"].to_string();
