@@ -34,7 +34,7 @@ use tacho_output::Outputs;
 use tacho_record::Timestamp;
 use tacho_record::output::{BrokerWriter, ResourceWriter, SeriesWriter};
 use tacho_record::{
-    ActionEffect, ActionState, BrokerRow, Cause, DisturbanceLimits, OutputError, PartRow,
+    ActionEffect, ActionState, BrokerRow, Cause, DisturbanceLimits, Given, OutputError, PartRow,
     Placement, ResourceRow, RunData,
 };
 use tacho_record::{RunDirectory, SeriesRow};
@@ -51,6 +51,8 @@ pub struct RunConfig {
     pub scenario: Scenario,
     /// Name of the run.
     pub name: String,
+    /// What the user calls it and says about it.
+    pub given: Given,
     /// What to load, at least one broker.
     pub targets: Vec<RunTarget>,
     /// Where things run.
@@ -224,6 +226,7 @@ pub fn run(
     let (ending, aborted) = ending(end, ended_by);
     let elapsed_s = now_ns().saturating_sub(started_ns) as f64 / 1e9;
     let (mut record, rows, curves, hosts) = collector.finish(elapsed_s, aborted);
+    record.given = config.given.clone();
     record.findings.extend(outgoing.end(&record));
     let environment = Some(environment);
     let data = RunData { record, rows, curves, hosts, brokers: broker_rows, environment };

@@ -307,7 +307,6 @@ impl Stage {
         drop(watch);
         killers.iter().for_each(|(killer, _)| killer.end());
         let outcome = outcome.and_then(|mut outcome| {
-            outcome.data.record.given = self.given.clone();
             tacho_report::write_run(directory, &mut outcome.data, self.lang)?;
             Ok(outcome)
         });
@@ -334,6 +333,7 @@ impl Stage {
         };
         RunConfig {
             name,
+            given: self.given.clone(),
             outputs: Arc::clone(&self.outputs),
             targets: self.brokers.iter().enumerate().map(target).collect(),
             commands: Arc::default(),

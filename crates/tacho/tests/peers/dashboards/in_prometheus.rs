@@ -18,7 +18,11 @@ use crate::process::{Peer, Running, free_port, wait_for_port, wait_until};
 use crate::prometheus::{HISTOGRAMS, prometheus};
 
 /// Metrics that are there only when something is wrong, or has happened.
-const IN_TROUBLE: [&str; 1] = ["tacho_slow_client_bytes"];
+const IN_TROUBLE: [&str; 3] = [
+    "tacho_slow_client_bytes",
+    "tacho_refused_connects_total",
+    "tacho_disconnects_by_broker_total",
+];
 
 /// What promtool says about the rules, and that they are those of the documentation.
 pub(super) fn rules() -> Verdict {
