@@ -27,7 +27,7 @@ const INFLUXDB: &str = "1.8.3";
 #[cfg(target_os = "linux")]
 const RUMQTTD: &str = "rumqttd@0.20.0";
 
-const DEBIAN_PROGRAMS: [(&str, &str); 8] = [
+const DEBIAN_PROGRAMS: [(&str, &str); 9] = [
     ("mosquitto", "mosquitto"),
     ("mosquitto_pub", "mosquitto-clients"),
     ("mosquitto_sub", "mosquitto-clients"),
@@ -36,6 +36,7 @@ const DEBIAN_PROGRAMS: [(&str, &str); 8] = [
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
     ("chromium", "chromium"),
+    ("curl", "curl"),
 ];
 
 /// Where the clients from PyPI and npm are installed.

@@ -21,7 +21,7 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
 
 /// A server of its own; ends when dropped.
 pub(crate) struct InfluxDb {
-    _running: Running,
+    _running: Option<Running>,
     pub(crate) port: u16,
 }
 
@@ -43,11 +43,16 @@ impl InfluxDb {
         fs::write(&config, text)?;
         let mut command = Peer::InfluxDb.command()?;
         command.arg("run").arg("-config").arg(&config);
-        let server = Self { _running: Running::start(command)?, port };
+        let server = Self { _running: Some(Running::start(command)?), port };
         wait_for_port(port)?;
         wait_until("InfluxDB is not ready", || server.ask("GET", "/ping").is_ok())?;
         server.command(&format!("CREATE DATABASE {database}"))?;
         Ok(server)
+    }
+
+    /// One that somebody else has started and will end.
+    pub(crate) fn at(port: u16) -> Self {
+        Self { _running: None, port }
     }
 
     /// Runs a statement that changes something.

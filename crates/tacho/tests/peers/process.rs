@@ -31,6 +31,7 @@ pub(crate) enum Peer {
     NodeExporter,
     Prometheus,
     Promtool,
+    Curl,
     InfluxDb,
     /// Grafana's types, and a compiler that checks them.
     GrafanaSchema,
@@ -52,6 +53,7 @@ impl Peer {
             Self::NodeExporter => "prometheus-node-exporter",
             Self::Prometheus => "prometheus",
             Self::Promtool => "promtool",
+            Self::Curl => "curl",
             Self::InfluxDb => "influxd",
             Self::GrafanaSchema => "@grafana/schema",
         }
