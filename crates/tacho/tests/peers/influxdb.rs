@@ -50,7 +50,7 @@ impl InfluxDb {
         Ok(server)
     }
 
-    /// One that somebody else has started and will end.
+    /// One that a script has started and will end.
     pub(crate) fn at(port: u16) -> Self {
         Self { _running: None, port }
     }

@@ -1,5 +1,5 @@
-//! The chain of EMQX's guide as it is: Debian's collectd, InfluxDB's listener for it, the queries of
-//! the guide's dashboard and of ours; and Tacho in the places of both.
+//! The chain of EMQX's guide as it is: Debian's collectd, InfluxDB's listener for it, the queries
+//! of the guide's dashboard and of ours; and Tacho in the places of both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -157,8 +157,8 @@ fn all_are_there(service: &Service<'_>) -> Verdict {
     }
 }
 
-/// collectd in InfluxDB against our monitor, over the measured window. They sample at other moments:
-/// a second at either end of twelve may differ, and CPU by collectd is the mean of its own seconds.
+/// collectd in InfluxDB against our monitor, over the measured window. They sample at other
+/// moments: a second at either end of twelve may differ.
 fn agree(influx: &InfluxDb, record: &Value) -> Verdict {
     let hosts = list(&record["steps"][0]["hosts"]);
     let local = hosts.iter().find(|host| host["source"] == "local").ok_or("no local host")?;
