@@ -211,8 +211,7 @@ pub fn run(
     figures.end()?;
     group_files.end()?;
     if end == End::Completed {
-        let left_ns = collector.hosts_due_ns().saturating_sub(now_ns());
-        std::thread::sleep(Duration::from_nanos(left_ns));
+        std::thread::sleep(Duration::from_nanos(collector.hosts_due_ns().saturating_sub(now_ns())));
     }
     files.write_last(watch.rows(), &mut collector.hosts, &outgoing)?;
     let reports = watch.stop();
