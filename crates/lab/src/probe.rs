@@ -48,6 +48,8 @@ pub(crate) struct Samples {
 /// What was used between two moments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Usage {
+    /// When the samples were taken that it is between.
+    pub(crate) between_ns: Option<(u64, u64)>,
     /// CPU of the broker process, one core = 100.
     pub(crate) broker_cpu_percent: Option<f64>,
     /// CPU time of the broker process in nanoseconds.
@@ -133,10 +135,17 @@ impl Probe {
 }
 
 impl Samples {
+    /// When they were taken.
+    fn at_ns(&self) -> Option<u64> {
+        let host = || self.host.as_ref().map(|host| host.at_ns);
+        self.broker.as_ref().map(|broker| broker.at_ns).or_else(host)
+    }
+
     /// What was used between `earlier` and this.
     pub(crate) fn since(&self, earlier: &Self) -> Usage {
         let cores = Some(self.broker_cores.len()).filter(|cores| *cores > 0);
-        let mut usage = Usage { broker_cores: cores, ..Usage::default() };
+        let between_ns = earlier.at_ns().zip(self.at_ns());
+        let mut usage = Usage { broker_cores: cores, between_ns, ..Usage::default() };
         // Another process began to count anew.
         if let (Some(now), Some(before)) = (&self.broker, &earlier.broker)
             && self.broker_pid == earlier.broker_pid

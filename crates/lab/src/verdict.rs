@@ -12,6 +12,12 @@ pub const GENERATOR_BUSY_PERCENT: f64 = 80.0;
 /// 99th percentile of the send delay, in microseconds, from which on the generator is late.
 pub const SEND_DELAY_P99_US: f64 = 1000.0;
 
+/// Share of a window, in percent, from which on its CPU is not what the samples say.
+pub const LATE_SAMPLES_PERCENT: f64 = 5.0;
+
+/// Samples that are less late are not looked at: windows of a second are for trying things out.
+const LATE_SAMPLES_NS_MIN: u64 = 100_000_000;
+
 /// CPU of other programs, one core = 100, from which on a reader must know of them.
 pub const OTHERS_PERCENT: f64 = 20.0;
 
@@ -40,6 +46,26 @@ pub fn gates(step: &Step, closed: bool, broker_cores: usize) -> Vec<Gate> {
         gate(Check::SendDelay, p99 as f64, SEND_DELAY_P99_US);
     }
     gates
+}
+
+/// The check of samples that were taken `from_ns` and `until_ns` for a window that began at
+/// `start_ns`; absent where they were taken in time.
+///
+/// They are taken by a thread of the lowest priority, which other programs may keep from its core
+/// for seconds: then CPU is that of another time, perhaps of an idle broker.
+pub fn late_samples(
+    (from_ns, until_ns): (u64, u64),
+    (start_ns, len_ns): (u64, u64),
+) -> Option<Gate> {
+    let missed_ns = from_ns.abs_diff(start_ns) + until_ns.abs_diff(start_ns + len_ns);
+    if missed_ns < LATE_SAMPLES_NS_MIN || len_ns == 0 {
+        return None;
+    }
+    let (check, limit) = (Check::LateSamples, LATE_SAMPLES_PERCENT);
+    let value = (missed_ns as f64 * 100.0 / len_ns as f64).min(100.0);
+    let value = (value * 100.0).round() / 100.0;
+    let (name, unit) = (check.into(), check.unit().to_owned());
+    Some(Gate { name, unit, value, limit, passed: value < limit })
 }
 
 /// Judges one step; `rows` are the full seconds of its window.
@@ -212,4 +238,25 @@ pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
     ];
     let rank = |verdict: &Verdict| ORDER.iter().position(|known| known == verdict);
     verdicts.into_iter().min_by_key(rank).unwrap_or(Verdict::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_late_from_a_twentieth_of_the_window_on() {
+        let late = |from_ms: u64, until_ms: u64, len_ms: u64| {
+            let ms = |ms: u64| 1_000_000_000 + ms * 1_000_000;
+            let window = (1_000_000_000, len_ms * 1_000_000);
+            let gate = late_samples((ms(from_ms), ms(until_ms)), window);
+            gate.map(|gate| (gate.value, gate.passed))
+        };
+        assert_eq!(late(0, 10_000, 10_000), None);
+        assert_eq!(late(49, 10_050, 10_000), None, "less than 100 ms");
+        assert_eq!(late(200, 10_200, 10_000), Some((4.0, true)));
+        assert_eq!(late(300, 10_200, 10_000), Some((5.0, false)));
+        assert_eq!(late(60_000, 70_000, 10_000), Some((100.0, false)));
+        assert_eq!(late(0, 0, 0), None);
+    }
 }

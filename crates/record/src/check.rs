@@ -10,19 +10,23 @@ pub enum Check {
     ThreadBusy,
     /// 99th percentile of the send delay, in microseconds.
     SendDelay,
+    /// Share of the window that is not between the samples from which CPU follows, in percent: the
+    /// thread that takes them was kept from its core. Only where that is much.
+    LateSamples,
     /// Time that the hypervisor gave to others, in percent: in records of earlier versions only.
     Steal,
 }
 
 impl Check {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::ThreadBusy, Self::SendDelay, Self::Steal];
+    pub const ALL: [Self; 4] = [Self::ThreadBusy, Self::SendDelay, Self::LateSamples, Self::Steal];
 
     /// The name that the record has for it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ThreadBusy => "the busiest generator thread",
             Self::SendDelay => "the send delay p99",
+            Self::LateSamples => "the share of the window that the samples of CPU missed",
             Self::Steal => "the time stolen by the hypervisor",
         }
     }
@@ -30,7 +34,7 @@ impl Check {
     /// The unit of its figures, as the record has it.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::ThreadBusy | Self::Steal => "percent",
+            Self::ThreadBusy | Self::LateSamples | Self::Steal => "percent",
             Self::SendDelay => "microseconds",
         }
     }

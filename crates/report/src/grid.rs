@@ -125,8 +125,10 @@ impl Grid {
     /// As HTML that scrolls by itself where it is broader than the page.
     pub(super) fn render(&self, out: &mut String) {
         out.push_str("<div class=\"scroll\"><table class=\"grid\"><thead><tr>");
-        for head in &self.heads {
-            let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
+        for (index, head) in self.heads.iter().enumerate() {
+            let mut cells = self.rows.iter().filter_map(|(_, cells)| cells.get(index));
+            let class = if cells.any(|cell| cell.prose) { " class=\"prose\"" } else { "" };
+            let _ = write!(out, "<th{class} scope=\"col\">{}</th>", escape(head));
         }
         out.push_str("</tr></thead><tbody>");
         for (kind, cells) in &self.rows {
@@ -162,5 +164,16 @@ mod tests {
         let mut html = String::new();
         grid.render(&mut html);
         assert!(html.contains("<a href=\"a_b.html\">false_<wbr>share_<wbr>5k</a>"), "{html}");
+    }
+
+    #[test]
+    fn the_head_of_sentences_stands_above_their_beginning() {
+        let mut grid = Grid::new(&["trial", "value", "why"]);
+        let cells = ["1", "2"].map(|text| Cell::text(text.to_owned()));
+        grid.row(false, cells.into_iter().chain([Cell::prose("a reason".to_owned())]).collect());
+        let mut html = String::new();
+        grid.render(&mut html);
+        let heads = "<th scope=\"col\">value</th><th class=\"prose\" scope=\"col\">why</th>";
+        assert!(html.contains(heads), "{html}");
     }
 }

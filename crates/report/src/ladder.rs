@@ -78,7 +78,7 @@ fn figure(lang: Lang, record: &RunRecord, name: &str, members: &[&Series]) -> Fi
         .collect();
     let against = against(&drawn);
     let title = match members {
-        [single] => single.label.clone(),
+        [single] => lang.series_heading(single),
         _ => format::capitalised(name),
     };
     let published = match drawn.iter().any(|drawn| !drawn.published.is_empty()) {

@@ -14,7 +14,7 @@ use super::single::conditions;
 use super::steps_table::{self, misprints, report_of, verdict_words};
 use super::surroundings::surroundings;
 use super::{capacity, repeats, words};
-use tacho_record::{Position, RunRecord, Series, Step};
+use tacho_record::{Position, RunKind, RunRecord, Series, Step};
 use tacho_scenario::format::{latency, percent, rate};
 use tacho_scenario::published;
 
@@ -222,7 +222,7 @@ fn percentiles(page: &mut Page, data: &ReportData<'_>) {
             .map(|(place, (step, curves))| curve(&step.label, place + 1, &curves.latency))
             .collect();
         if (2..=CURVES_MAX).contains(&lines.len()) {
-            charts.push(quantile_chart(lang, &series.label, lines));
+            charts.push(quantile_chart(lang, &lang.series_heading(series), lines));
         }
     }
     if !charts.is_empty() {
@@ -248,6 +248,9 @@ fn left_out(page: &mut Page, record: &RunRecord) {
             };
             let name = match (step.series.as_str(), step.label.as_str()) {
                 ("", label) => label.to_owned(),
+                // The row of a suite, and the trial of a search, say it all.
+                (series, label) if label.starts_with(series) => label.to_owned(),
+                (_, label) if record.kind == RunKind::Capacity => label.to_owned(),
                 (series, label) => format!("{series}, {label}"),
             };
             let (name, link) = (escape(&name), report_of(step));

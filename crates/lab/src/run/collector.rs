@@ -287,6 +287,9 @@ impl Collector {
         self.disturbances.settle(&mut step, &totals.e2e);
         step.gates =
             verdict::gates(&step, self.facts.closed, self.facts.placement.broker_cores.len());
+        let window = (totals.start_ns, totals.len_ns);
+        let late = usage.between_ns.and_then(|taken| verdict::late_samples(taken, window));
+        step.gates.extend(late);
         self.curves.push(StepCurves {
             latency: curve(&totals.e2e),
             service: curve(&totals.service),
@@ -439,8 +442,10 @@ impl Collector {
         step.sessions_lost = self.sessions_lost;
         step.kills = self.restarts.len() as u64;
         if step.kills > 0 {
-            // Messages that wait for a killed broker do not make the generator late.
-            step.gates.retain(|gate| gate.name.known() != Some(Check::SendDelay));
+            // Messages that wait for a killed broker do not make the generator late, and the
+            // samples of one that was killed end with it.
+            let of_kills = [Some(Check::SendDelay), Some(Check::LateSamples)];
+            step.gates.retain(|gate| !of_kills.contains(&gate.name.known()));
         }
         let broker_cores = self.windows.get(&phase_index).and_then(|usage| usage.broker_cores);
         step.settle_cpu(&self.facts.placement, broker_cores);

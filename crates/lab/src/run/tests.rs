@@ -17,8 +17,8 @@ use super::names::Names;
 use super::planned_actions::PlannedActions;
 use crate::probe::Samples;
 use tacho_record::{
-    Cause, DisturbanceLimits, LostRange, NoOwnCore, Placement, Remark, RunRecord, TargetKind,
-    TargetRecord, Verdict,
+    Cause, Check, DisturbanceLimits, LostRange, NoOwnCore, Placement, Remark, RunRecord,
+    TargetKind, TargetRecord, Verdict,
 };
 use tacho_report::{Lang, ReportData, html, summary_text};
 use tacho_scenario::threshold::{Threshold, Thresholds};
@@ -571,4 +571,30 @@ fn spinning_and_resting_are_figures_and_notes() {
     let (record, _) = play(shared, |_| 400, |_| RATE, Some(totals()), vec![], None);
     assert!(record.remarks.contains(&Remark::GeneratorSlept { why }));
     assert_eq!(record.steps[0].generator_spin_percent, 0.0);
+}
+
+/// A run whose samples at both ends of the window are taken this many seconds late.
+fn with_late_samples(seconds: u64) -> RunRecord {
+    let mut collector = Collector::new(facts(), 0, samples(0), DisturbanceLimits::default());
+    collector.handle(phase(PhaseKind::Measure, 4), samples(seconds));
+    for second in 0..SECONDS {
+        collector.handle(interval(second, 400, RATE), samples(second + seconds + 1));
+    }
+    collector.handle(phase(PhaseKind::Drain, 5), samples(SECONDS + seconds));
+    collector.handle(Event::Measured(Box::new(totals())), samples(SECONDS + seconds));
+    collector.handle(finished(End::Completed), Samples::default());
+    collector.finish(12.5, None).0
+}
+
+#[test]
+fn cpu_of_another_time_than_the_window_does_not_count() {
+    let record = with_late_samples(0);
+    assert_eq!(record.verdict, Verdict::Ok, "{:?}", record.causes);
+    assert_eq!(record.steps[0].gates.len(), 2, "{:?}", record.steps[0].gates);
+    // A broker that is idle after the load would look like one that needs no CPU.
+    let record = with_late_samples(SECONDS);
+    assert_eq!(record.verdict, Verdict::GeneratorBound);
+    let value = 100.0;
+    let cause = Cause::GeneratorCheck { check: Check::LateSamples, value, limit: 5.0 };
+    assert!(record.causes.contains(&cause), "{:?}", record.causes);
 }

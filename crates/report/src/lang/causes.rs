@@ -136,6 +136,7 @@ impl Lang {
             (Self::En, check) => check.name(),
             (Self::Zh, Check::ThreadBusy) => "最忙的负载生成器线程",
             (Self::Zh, Check::SendDelay) => "发送延迟 p99",
+            (Self::Zh, Check::LateSamples) => "CPU 采样未覆盖的测量时段占比",
             (Self::Zh, Check::Steal) => "被虚拟化层占用的时间",
         }
     }
@@ -179,7 +180,7 @@ impl Lang {
 /// A figure of a check, with its unit.
 pub(crate) fn of_check(check: Check, value: f64) -> String {
     match check {
-        Check::ThreadBusy | Check::Steal => format::percent(value),
+        Check::ThreadBusy | Check::LateSamples | Check::Steal => format::percent(value),
         Check::SendDelay => format::latency(value),
     }
 }

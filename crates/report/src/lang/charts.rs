@@ -16,6 +16,9 @@ catalogue! {
     trial: "trial", "试验";
     highest_pass: "highest pass", "最高通过值";
     lowest_fail: "lowest fail", "最低失败值";
+    trials: "Trials", "试验";
+    latency_at_parts_of_the_capacity:
+        "Latency at parts of the capacity", "容量的各个比例下的延迟";
     trials_of_the_search: "Trials of the search", "搜索中的试验";
     purpose: "purpose", "目的";
     value: "value", "取值";

@@ -1,7 +1,7 @@
 //! Sentences with figures in them, and words that follow from types.
 
 use super::Lang;
-use tacho_record::{PhaseKind, PhaseName, Verdict, WhoseCpu};
+use tacho_record::{PhaseKind, PhaseName, Series, Verdict, WhoseCpu};
 use tacho_scenario::format;
 
 impl Lang {
@@ -142,6 +142,17 @@ impl Lang {
         match self {
             Self::En => format!(" CPU ({whose}): {cpu}."),
             Self::Zh => format!("CPU（{}）：{cpu}。", self.whose(whose)),
+        }
+    }
+
+    /// The name of a series as a heading: those of a search have names of ours.
+    pub(crate) fn series_heading(self, series: &Series) -> String {
+        match (series.name.as_str(), series.label.as_str()) {
+            ("trials", "trials") => self.trials().to_owned(),
+            ("profile", "latency at parts of the capacity") => {
+                self.latency_at_parts_of_the_capacity().to_owned()
+            }
+            (_, label) => label.to_owned(),
         }
     }
 

@@ -43,6 +43,7 @@ fn causes() -> Vec<Cause> {
         Cause::AcknowledgedPending { deliveries: 1 },
         Cause::GeneratorCheck { check: Check::ThreadBusy, value, limit },
         Cause::GeneratorCheck { check: Check::SendDelay, value, limit },
+        Cause::GeneratorCheck { check: Check::LateSamples, value, limit },
         Cause::GeneratorCheck { check: Check::Steal, value, limit },
         Cause::Disturbed { disturbance: disturbance(Handling::Invalid) },
         Cause::NotCarried { direction: Direction::In, achieved_per_s: 1.0, offered_per_s: 2.0 },
