@@ -88,3 +88,8 @@ export function tick(value: number, step: number, unit: Unit): string {
   const digits = step < 1 ? Math.ceil(-Math.log10(step) - 1e-9) : 0;
   return digits > 0 ? value.toFixed(digits) : thousands(value);
 }
+
+// The identifier of a run without the date at its beginning: people know it by what follows.
+export function withoutDate(identifier: string): string {
+  return identifier.replace(/^\d{8}-\d{6}-(?=.)/, "");
+}

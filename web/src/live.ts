@@ -2,7 +2,7 @@
 
 import { Actions } from "./actions";
 import { Board } from "./figures";
-import { latency, rate, thousands, bytes } from "./format";
+import { latency, rate, thousands, bytes, withoutDate } from "./format";
 import type {
   ActionNews, EndNews, FailedNews, Hello, HostNews, PhaseNews, RunNews, SecondNews, StepNews,
 } from "./news";
@@ -54,6 +54,7 @@ class Page {
   private now = { at: 0, receivedAt: performance.now() };
   private isDrawPending = false;
   private missed = 0;
+  private name = "";
 
   hello(hello: Hello): void {
     this.rows = new Rows();
@@ -69,8 +70,10 @@ class Page {
     element("actions").hidden = true;
     element("failures").hidden = true;
     this.addBoard("", this.rows, () => RUN_PANELS);
-    document.title = `${hello.name} - Tacho`;
-    element("name").textContent = hello.name;
+    const name = withoutDate(hello.name);
+    document.title = `${name} - Tacho`;
+    element("name").textContent = name;
+    this.name = hello.name;
     element("kind").textContent = hello.kind === "run" ? "Live run" : `Live ${hello.kind}`;
     element<HTMLButtonElement>("stop").disabled = false;
     this.notice("");
@@ -97,7 +100,7 @@ class Page {
     this.tick(run.at_s);
     element("description").textContent = run.description;
     const facts = [
-      ...(run.title === null ? [] : [run.scenario]),
+      this.name, ...(run.title === null ? [] : [run.scenario]),
       `${thousands(run.clients)} clients`, `MQTT ${run.version}`, ...run.brokers,
     ];
     element("facts").replaceChildren(...facts.map((fact) => text("span", fact)));

@@ -7,7 +7,14 @@ import {
   RUN_PANELS, brokerPanels, brokersOf, busiest, chartData, groupPanels, hostPanels, largest,
   shownName, valuesOf, valuesOfBroker, valuesOfGroups, valuesOfHost,
 } from "../src/panels";
+import { withoutDate } from "../src/format";
 import { Intervals, Rows } from "../src/rows";
+
+test("a run is called by its name and not by its date", () => {
+  assert.equal(withoutDate("20261123-213902-symmetric"), "symmetric");
+  assert.equal(withoutDate("20261123-213902-"), "20261123-213902-");
+  assert.equal(withoutDate("of-my-own"), "of-my-own");
+});
 
 test("gaps interrupt lines, and repeated or late rows are ignored", () => {
   const rows = new Rows();
