@@ -106,7 +106,9 @@ fn a_ladder_is_a_run_per_step_and_one_record() {
         assert_eq!(step["lost"], 0, "{step:#}");
         assert_eq!(step["received"], step["expected"]);
         assert!(step["vars"]["target_throughput"].as_f64() == Some(*x));
-        assert!(table.contains(label), "{table}");
+        // The head of the table has the variable, its rows have the values.
+        let row = format!("\n  {x} ");
+        assert!(table.contains(&row) && table.contains("\n  target_throughput "), "{table}");
         let own = dir.join(step["directory"].as_str().expect("a directory"));
         let child = self::summary(&own);
         assert_eq!((&child["kind"], &child["steps"][0]["sent"]), (&"run".into(), &step["sent"]));
