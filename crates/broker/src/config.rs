@@ -17,6 +17,7 @@ use serde::Deserialize;
 use tacho_access::FileError;
 use tacho_net::ServerTransport;
 use tacho_net::tls::TlsError;
+use tacho_output::{OutputTarget, TargetError};
 
 pub use access::{AccessSettings, OnDeny, SessionTakeover, SubscribeCheck};
 pub use bridge::{
@@ -91,6 +92,15 @@ pub enum ConfigError {
     /// A file of access control cannot be used.
     #[error(transparent)]
     Access(#[from] FileError),
+    /// An output makes no sense.
+    #[error("an output cannot be used: {0}")]
+    Output(#[from] TargetError),
+    /// An output is for figures of runs.
+    #[error(
+        "the output {0} is for runs: a broker has no table for csv, no figures for the schemas of \
+         jmeter and collectd, and does not end with on-failure=end"
+    )]
+    OutputOfRuns(String),
     /// Metrics that other machines can reach need consent too.
     #[error(
         "the address of `metrics`, {0}, is not on loopback, and every host that reaches it sees \
@@ -208,6 +218,9 @@ pub struct RawConfig {
     pub metrics_allow_remote: Option<bool>,
     /// Seconds between two publications of the `$SYS` topics; 0 publishes none.
     pub sys_interval_s: Option<u32>,
+    /// Outputs that get the metrics once a second, as `--out` states them.
+    #[serde(default)]
+    pub outputs: Vec<String>,
     /// Limits, each with a default.
     #[serde(default)]
     pub limits: Limits,
@@ -248,6 +261,8 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// Seconds between two publications of the `$SYS` topics; 0 publishes none.
     pub sys_interval_s: u32,
+    /// Outputs that get the metrics; checked, and without secrets.
+    pub outputs: Vec<String>,
     /// All limits.
     pub limits: Limits,
     /// Load shedding.
@@ -312,10 +327,7 @@ impl RawConfig {
         {
             return Err(ConfigError::OpenMetrics(address));
         }
-        let shards = match self.shards.unwrap_or(0) {
-            0 => std::thread::available_parallelism().map_or(1, usize::from).min(SHARDS_MAX),
-            n => n,
-        };
+        let shards = shard_count(self.shards);
         self.limits.check()?;
         self.overload.check()?;
         self.access.check()?;
@@ -336,6 +348,7 @@ impl RawConfig {
         {
             return Err(ConfigError::BadResponseInformation(text.clone()));
         }
+        output_targets(&self.outputs)?;
         let bridges = bridge::resolve(self.bridges, self.source.as_ref())?;
         Ok(Config {
             listeners,
@@ -346,6 +359,7 @@ impl RawConfig {
             shared_strategy: self.shared_subscription_strategy.unwrap_or_default(),
             metrics: self.metrics,
             sys_interval_s: self.sys_interval_s.unwrap_or(SYS_INTERVAL_S),
+            outputs: self.outputs,
             limits: self.limits,
             overload: self.overload,
             access: self.access,
@@ -353,6 +367,24 @@ impl RawConfig {
             durability,
             bridges,
         })
+    }
+}
+
+/// The number of event loops: one per usable core unless it is configured.
+fn shard_count(configured: Option<usize>) -> usize {
+    match configured.unwrap_or(0) {
+        0 => std::thread::available_parallelism().map_or(1, usize::from).min(SHARDS_MAX),
+        count => count,
+    }
+}
+
+/// The targets of `outputs`, which must be for brokers.
+fn output_targets(outputs: &[String]) -> Result<Vec<OutputTarget>, ConfigError> {
+    let targets = outputs.iter().map(|text| OutputTarget::parse_argument(text));
+    let targets = targets.collect::<Result<Vec<_>, _>>()?.concat();
+    match targets.iter().find(|target| !target.suits_brokers()) {
+        Some(target) => Err(ConfigError::OutputOfRuns(target.to_string())),
+        None => Ok(targets),
     }
 }
 
@@ -370,6 +402,10 @@ impl Config {
             let remote = !address.ip().is_loopback();
             format!("metrics = \"{address}\"\nmetrics_allow_remote = {remote}\n")
         });
+        let outputs = match &self.outputs[..] {
+            [] => String::new(),
+            outputs => format!("outputs = {}\n", toml::Value::from(outputs.to_vec())),
+        };
         // Invariant: numbers and words only, which TOML can always express.
         let limits = toml::to_string(&self.limits).unwrap_or_default();
         let overload = toml::to_string(&self.overload).unwrap_or_default();
@@ -389,7 +425,7 @@ impl Config {
         let bridges: String = self.bridges.iter().map(BridgeConfig::describe).collect();
         format!(
             "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\
-             shared_subscription_strategy = \"{}\"\n{response}{metrics}{data_dir}sys_interval_s = {}\n\n\
+             shared_subscription_strategy = \"{}\"\n{response}{metrics}{outputs}{data_dir}sys_interval_s = {}\n\n\
              [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}\
              \n[access]\n{access}{durability}{others}{bridges}",
             listen.join(", "),
@@ -400,6 +436,14 @@ impl Config {
             self.sys_interval_s,
             self.certificates_check_s,
         )
+    }
+
+    /// Where the metrics are sent.
+    ///
+    /// # Errors
+    /// An output makes no sense.
+    pub fn output_targets(&self) -> Result<Vec<OutputTarget>, ConfigError> {
+        output_targets(&self.outputs)
     }
 
     /// The durability levels of the sessions of each listener.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tacho_net::{
     FdLimit, Loop, LoopConfig, Mailbox, Remote, bind, mailboxes, raise_fd_limit, usable_cpus,
 };
+use tacho_output::{OutputSetting, OutputStartError, Outputs};
 use tacho_topic::Group;
 
 use crate::access::{AccessControl, Logins, SharedAccess};
@@ -58,6 +59,9 @@ pub enum StartError {
     /// Users cannot log in: the system gives no threads or random numbers.
     #[error("users cannot log in")]
     Logins(#[source] io::Error),
+    /// An output cannot be used.
+    #[error(transparent)]
+    Outputs(#[from] OutputStartError),
     /// The control plane's thread could not be created.
     #[error("the control plane cannot start")]
     Control(#[source] io::Error),
@@ -162,6 +166,8 @@ impl Broker {
         let certificates = Certificates::from_transports(&transports);
         let listeners = bind_all(&config)?;
         let metrics = config.metrics.map(bind_one).transpose()?;
+        let outputs = OutputSetting { targets: config.output_targets()?, cpus: Vec::new() };
+        let outputs = Outputs::start(&outputs)?;
         let addresses =
             listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(
                 |source| StartError::Bind { address: config.listeners[0].address, source },
@@ -197,7 +203,7 @@ impl Broker {
             journal,
         };
         broker.start_shards(&config, &listeners, boxes, parts)?;
-        broker.start_control(&config, metrics)?;
+        broker.start_control(&config, metrics, outputs)?;
         Ok(broker)
     }
 
@@ -235,12 +241,14 @@ impl Broker {
         &mut self,
         config: &Config,
         metrics: Option<TcpListener>,
+        outputs: Outputs,
     ) -> Result<(), StartError> {
         let mut view = View::new(self.stats.clone(), self.remote.clone(), self.connections_max);
         view.journal = self.shared.durable.as_ref().map(|durable| durable.journal.clone());
         view.bridges = Arc::clone(&self.shared.bridges);
         let sys_interval = Duration::from_secs(u64::from(config.sys_interval_s));
-        match Control::start(view, metrics, sys_interval) {
+        let port = self.addresses.first().map_or(0, SocketAddr::port);
+        match Control::start(view, metrics, sys_interval, (outputs, port)) {
             Ok(control) => self.control = Some(control),
             Err(error) => {
                 self.stop();

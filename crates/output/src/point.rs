@@ -1,5 +1,7 @@
 //! Points: what was seen of a subject in a window.
 
+use std::borrow::Cow;
+
 use crate::buckets::{Buckets, LatencyStatistics};
 
 /// One subject in one window.
@@ -43,6 +45,8 @@ pub enum PointSeries {
     Step,
     /// A host.
     Host,
+    /// A broker that tells about itself, under the names of its metrics page.
+    Server,
 }
 
 impl PointSeries {
@@ -54,6 +58,7 @@ impl PointSeries {
             Self::Broker => "mqtt_load_broker",
             Self::Step => "mqtt_load_step",
             Self::Host => "tacho_host",
+            Self::Server => "tacho",
         }
     }
 
@@ -82,6 +87,8 @@ pub enum PointTag {
     Run,
     /// Name of the scenario.
     Scenario,
+    /// Number of an event loop.
+    Shard,
     /// Which run of a ladder, a search, a suite or a comparison.
     Step,
 }
@@ -96,6 +103,7 @@ impl PointTag {
             Self::Name => "name",
             Self::Run => "run",
             Self::Scenario => "scenario",
+            Self::Shard => "shard",
             Self::Step => "step",
         }
     }
@@ -157,7 +165,7 @@ impl PointWindow {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointFigure {
     /// Its name, lower case with `_`; a unit comes last.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The part of the subject that it is about: a core, an interface, a process.
     pub part: Option<String>,
     /// How windows add up.
@@ -171,6 +179,9 @@ pub struct PointFigure {
 pub enum FigureKind {
     /// Occurrences in the window, a whole number: those of several windows add up.
     Count,
+    /// A quantity spent in the window that need not be whole, such as time, which its name says
+    /// with `seconds`: those of several windows add up.
+    Amount,
     /// A state or a rate, which has no sum.
     Gauge,
 }
@@ -178,12 +189,13 @@ pub enum FigureKind {
 impl PointFigure {
     /// Occurrences in the window.
     pub fn count(name: &'static str, count: u64) -> Self {
-        Self { name, part: None, kind: FigureKind::Count, value: count as f64 }
+        let (kind, value) = (FigureKind::Count, count as f64);
+        Self { name: name.into(), part: None, kind, value }
     }
 
     /// A state or a rate.
     pub fn gauge(name: &'static str, value: f64) -> Self {
-        Self { name, part: None, kind: FigureKind::Gauge, value }
+        Self { name: name.into(), part: None, kind: FigureKind::Gauge, value }
     }
 }
 

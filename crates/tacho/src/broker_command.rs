@@ -15,6 +15,7 @@ use tacho_broker::{
     BridgeConfig, Broker, Config, ConfigError, Level, Listener, RawConfig, RawListener, SelfSigned,
     ShardStats, SharedStrategy, StartError, check_access, parse_address, self_signed,
 };
+use tacho_output::target::OUTPUTS_VARIABLE;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::allocator;
@@ -103,6 +104,14 @@ pub(crate) struct BrokerArgs {
     /// Allow a --metrics address that is not on loopback: everyone who reaches it sees the figures.
     #[arg(long)]
     metrics_allow_remote: bool,
+    /// Send the metrics once a second to a service or a file, beside /metrics; may be given several
+    /// times. Default: the outputs of the configuration file, or those in TACHO_OUT.
+    ///
+    /// influxdb=http://HOST:8086/DATABASE, prometheus=http://HOST:9090/api/v1/write,
+    /// otlp=http://HOST:4318, json=FILE, or @FILE with one of these per line; docs/outputs.md has
+    /// their options.
+    #[arg(long = "out", value_name = "KIND=ADDRESS")]
+    outputs: Vec<String>,
     /// Seconds between two publications of the $SYS/broker/ topics [default: 10]; 0 turns them off.
     #[arg(long, value_name = "N")]
     sys_interval_s: Option<u32>,
@@ -152,6 +161,13 @@ impl BrokerArgs {
             self.shared_strategy.or(raw.shared_subscription_strategy);
         raw.metrics = self.metrics.or(raw.metrics);
         raw.sys_interval_s = self.sys_interval_s.or(raw.sys_interval_s);
+        if !self.outputs.is_empty() {
+            raw.outputs.clone_from(&self.outputs);
+        } else if raw.outputs.is_empty()
+            && let Ok(text) = std::env::var(OUTPUTS_VARIABLE)
+        {
+            raw.outputs = text.split_whitespace().map(str::to_owned).collect();
+        }
         if self.metrics_allow_remote {
             raw.metrics_allow_remote = Some(true);
         }
@@ -286,7 +302,9 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         .context("cannot handle signals")?;
     let about = About::new(&config);
     let broker = match Broker::start(config) {
-        Err(error @ (StartError::Config(_) | StartError::Journal { .. })) => {
+        Err(
+            error @ (StartError::Config(_) | StartError::Journal { .. } | StartError::Outputs(_)),
+        ) => {
             eprintln!("tacho broker: {error}");
             return Ok(ExitCode::from(exit::INVALID_CONFIG));
         }

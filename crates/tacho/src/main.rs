@@ -77,7 +77,7 @@ enum Command {
     Convert(convert::ConvertArguments),
     Calibrate(calibrate::CalibrateArguments),
     Doctor(doctor::DoctorArguments),
-    Broker(broker_command::BrokerArgs),
+    Broker(Box<broker_command::BrokerArgs>),
     /// Show the state of a broker's bridges, or test them.
     Bridge(bridge::BridgeArguments),
     Journal(journal_command::JournalArguments),

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::net::TcpListener;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tacho_testkit::http::{StubAnswer, StubService};
+use tacho_testkit::wait_until;
 
 /// A load that any machine carries, of which no second counts as disturbed.
 const SMALL: [&str; 15] = [
@@ -362,4 +364,101 @@ fn outputs_in_the_environment_are_used_where_the_arguments_have_none() {
     run("unused.jsonl", &["--out", &own]);
     assert_eq!(objects(Path::new(&path("own.jsonl"))).len(), 1);
     assert!(!Path::new(&path("unused.jsonl")).exists());
+}
+
+/// A broker; killed when dropped.
+struct RunningBroker(Child);
+
+impl Drop for RunningBroker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a broker; with its address.
+fn broker(arguments: &[&str]) -> (RunningBroker, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(["broker", "--listen", "127.0.0.1:0", "--shards", "2"]).args(arguments);
+    command.env_remove("TACHO_OUT").stdin(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("is piped")).lines();
+    let port = lines.find_map(|line| {
+        let (_, rest) =
+            line.ok()?.split_once("127.0.0.1:").map(|(a, b)| (a.len(), b.to_owned()))?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u16>().ok()
+    });
+    std::thread::spawn(move || lines.for_each(drop));
+    (RunningBroker(child), format!("127.0.0.1:{}", port.expect("it says where it listens")))
+}
+
+#[cfg(unix)]
+#[test]
+fn a_broker_sends_the_figures_of_its_metrics_page() {
+    let stub = StubService::start([]);
+    let out = format!("influxdb=http://{}/broker?gzip=off", stub.address());
+    let (mut broker, address) = broker(&["--out", &out]);
+    let mut client = TcpStream::connect(&address).expect("connects");
+    client.write_all(b"\x10\x0e\0\x04MQTT\x04\x02\0\0\0\x02ab").expect("sends");
+    client.read_exact(&mut [0; 4]).expect("a CONNACK");
+    // Three messages of QoS 0.
+    (0..3).for_each(|_| client.write_all(b"\x30\x04\0\x01tx").expect("sends"));
+    let published = || {
+        let lines = lines(&stub);
+        let of = lines.iter().filter(|line| line.measurement == "tacho");
+        sum(of.filter(|line| line.has("part", "qos\\=0")), "publishes_in")
+    };
+    wait_until("the messages are told", || published() >= 3.0);
+    let pid = rustix::process::Pid::from_child(&broker.0);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("is alive");
+    let status = broker.0.wait().expect("ends");
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(published(), 3.0, "each window has its own");
+    let lines = lines(&stub);
+    assert!(lines.iter().all(|line| line.measurement == "tacho"), "{lines:#?}");
+    let tag = |name: &str| -> BTreeSet<&str> {
+        lines.iter().filter_map(|line| line.tags.get(name).map(String::as_str)).collect()
+    };
+    assert_eq!(tag("shard"), ["0", "1"].into());
+    let brokers = tag("broker");
+    let port = address.split(':').nth(1).expect("a port");
+    assert!(brokers.len() == 1 && brokers.iter().all(|name| name.ends_with(port)), "{brokers:?}");
+    assert_eq!((tag("host").len(), tag("client").len()), (1, 0));
+    for figure in ["uptime_seconds", "process_cpu_seconds", "turn_seconds_count", "sessions"] {
+        assert!(lines.iter().any(|line| line.fields.contains_key(figure)), "no {figure}");
+    }
+}
+
+#[test]
+fn outputs_of_brokers_are_checked_and_may_stand_in_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("broker.toml");
+    fs::write(&file, "outputs = ['json=metrics.jsonl', 'otlp=http://h']\n").expect("writes");
+    let file = file.to_str().expect("UTF-8");
+    let check = |arguments: &[&str], environment: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.args(["broker", "--check-config"]).args(arguments).env("TACHO_OUT", environment);
+        command.stdin(Stdio::null()).output().expect("starts")
+    };
+    let shown = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    let own = check(&["--config", file], "json=unused");
+    let wanted = "outputs = [\"json=metrics.jsonl\", \"otlp=http://h\"]\n";
+    assert!(shown(&own).contains(wanted), "{}{}", shown(&own), said(&own));
+    let given = check(&["--config", file, "--out", "json=given"], "");
+    assert!(shown(&given).contains("outputs = [\"json=given\"]\n"), "{}", shown(&given));
+    let environment = check(&[], " json=one\n json=two ");
+    assert!(shown(&environment).contains("outputs = [\"json=one\", \"json=two\"]\n"));
+    for (out, words) in [
+        ("csv=x", "csv=x is for runs"),
+        ("influxdb=http://h/d?schema=jmeter", "is for runs"),
+        ("json=x?on-failure=end", "is for runs"),
+        ("influxdb=http://h/d?token=sesame", "TACHO_OUT_INFLUXDB_TOKEN"),
+    ] {
+        let output = check(&["--out", out], "");
+        assert_eq!(output.status.code(), Some(104), "{out}: {}", said(&output));
+        assert!(said(&output).contains(words) && !said(&output).contains("sesame"), "{out}");
+    }
+    let output = tacho(&["broker", "--listen", "127.0.0.1:0", "--out", "json=/no/such/x"], &[]);
+    assert_eq!(output.status.code(), Some(104), "{}", said(&output));
+    assert!(said(&output).contains("/no/such/x"), "{}", said(&output));
 }

@@ -17,7 +17,7 @@ const ROOMS: [(&str, &[&str]); 20] = [
     ("net", &[]),
     ("journal", &[]),
     ("http", &[]),
-    ("broker", &["access", "codec", "topic", "session", "net", "journal", "http"]),
+    ("broker", &["access", "codec", "topic", "session", "net", "journal", "http", "output"]),
     ("load", &["codec", "topic", "session", "net"]),
     ("monitor", &[]),
     ("output", &["net"]),

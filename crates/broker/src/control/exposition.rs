@@ -16,44 +16,106 @@ pub(super) enum Kind {
     Histogram,
 }
 
-/// A page being written.
+/// All metrics at a time.
 #[derive(Debug, Default)]
 pub(super) struct Exposition {
-    text: String,
+    families: Vec<MetricFamily>,
 }
+
+/// A metric with its samples.
+#[derive(Debug)]
+pub(super) struct MetricFamily {
+    pub(super) name: String,
+    help: String,
+    pub(super) kind: Kind,
+    pub(super) samples: Vec<MetricSample>,
+}
+
+/// A value of a metric.
+#[derive(Debug)]
+pub(super) struct MetricSample {
+    /// What follows the name: `_sum` and the like of a histogram.
+    pub(super) suffix: &'static str,
+    pub(super) labels: Vec<(String, String)>,
+    pub(super) value: f64,
+}
+
+/// A number that can be a sample.
+pub(super) trait SampleNumber {
+    fn number(self) -> f64;
+}
+
+macro_rules! sample_numbers {
+    ($($type:ty),*) => {
+        $(impl SampleNumber for $type {
+            fn number(self) -> f64 {
+                self as f64
+            }
+        })*
+    };
+}
+
+sample_numbers!(u8, i32, u64, usize, f64);
 
 impl Exposition {
     /// Begins a metric; its samples follow.
     pub(super) fn family(&mut self, name: &str, help: &str, kind: Kind) -> Family<'_> {
-        let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
-        };
-        let text = &mut self.text;
-        text.push_str("# HELP ");
-        text.push_str(name);
-        text.push(' ');
-        escape(help, text, false);
-        let _ = write!(text, "\n# TYPE {name} {kind}\n");
-        Family { name: name.to_owned(), text }
+        let (name, help) = (name.to_owned(), help.to_owned());
+        let metric = MetricFamily { name, help, kind, samples: Vec::new() };
+        self.families.push(metric);
+        // Invariant: the metric was pushed just before.
+        let last = self.families.len() - 1;
+        Family { samples: &mut self.families[last].samples }
     }
 
-    pub(super) fn finish(self) -> String {
-        self.text
+    /// The metrics so far.
+    pub(super) fn metrics(&self) -> &[MetricFamily] {
+        &self.families
+    }
+
+    /// The page.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        for MetricFamily { name, help, kind, samples } in &self.families {
+            let kind = match kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+                Kind::Histogram => "histogram",
+            };
+            text.push_str("# HELP ");
+            text.push_str(name);
+            text.push(' ');
+            escape(help, &mut text, false);
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n# TYPE {name} {kind}\n");
+            samples.iter().for_each(|sample| sample.write(name, &mut text));
+        }
+        text
     }
 }
 
-/// One metric.
+impl MetricSample {
+    fn write(&self, name: &str, text: &mut String) {
+        let _ = write!(text, "{name}{}", self.suffix);
+        for (at, (label, value)) in self.labels.iter().enumerate() {
+            let _ = write!(text, "{}{label}=\"", if at == 0 { '{' } else { ',' });
+            escape(value, text, true);
+            text.push('"');
+        }
+        let end = if self.labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(text, "{end} {}", self.value);
+    }
+}
+
+/// One metric, which gets its samples.
 #[derive(Debug)]
 pub(super) struct Family<'a> {
-    name: String,
-    text: &'a mut String,
+    samples: &'a mut Vec<MetricSample>,
 }
 
 impl Family<'_> {
-    pub(super) fn sample(&mut self, labels: &[(&str, &dyn Display)], value: impl Display) {
-        self.line("", labels, value);
+    pub(super) fn sample(&mut self, labels: &[(&str, &dyn Display)], value: impl SampleNumber) {
+        self.add("", labels, value.number());
     }
 
     /// A histogram: counts per bucket, one bucket more than bounds, and the sum of all values.
@@ -71,22 +133,15 @@ impl Family<'_> {
         for (bound, bucket) in bounds.chain(["+Inf".to_owned()]).zip(buckets) {
             count += bucket;
             let labels: Vec<_> = labels.iter().copied().chain([("le", &bound as _)]).collect();
-            self.line("_bucket", &labels, count);
+            self.add("_bucket", &labels, count as f64);
         }
-        self.line("_sum", labels, sum as f64 * unit);
-        self.line("_count", labels, count);
+        self.add("_sum", labels, sum as f64 * unit);
+        self.add("_count", labels, count as f64);
     }
 
-    fn line(&mut self, suffix: &str, labels: &[(&str, &dyn Display)], value: impl Display) {
-        // Writing to a string cannot fail.
-        let _ = write!(self.text, "{}{suffix}", self.name);
-        for (at, (label, value)) in labels.iter().enumerate() {
-            let _ = write!(self.text, "{}{label}=\"", if at == 0 { '{' } else { ',' });
-            escape(&value.to_string(), self.text, true);
-            self.text.push('"');
-        }
-        let end = if labels.is_empty() { "" } else { "}" };
-        let _ = writeln!(self.text, "{end} {value}");
+    fn add(&mut self, suffix: &'static str, labels: &[(&str, &dyn Display)], value: f64) {
+        let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
+        self.samples.push(MetricSample { suffix, labels: labels.collect(), value });
     }
 }
 
@@ -112,7 +167,7 @@ mod tests {
         family.sample(&[], 1);
         family.sample(&[("shard", &0), ("client", &"q\"b\\n\n")], 0.5);
         assert_eq!(
-            exposition.finish(),
+            exposition.text(),
             "# HELP a_total Back\\\\slash and\\nline.\n# TYPE a_total counter\na_total 1\n\
              a_total{shard=\"0\",client=\"q\\\"b\\\\n\\n\"} 0.5\n"
         );
@@ -124,7 +179,7 @@ mod tests {
         let mut family = exposition.family("t_seconds", "Turns.", Kind::Histogram);
         family.histogram(&[("shard", &3)], &[4_096, 16_384], &[2, 0, 1], 1_000_000, 1e-9);
         assert_eq!(
-            exposition.finish(),
+            exposition.text(),
             "# HELP t_seconds Turns.\n# TYPE t_seconds histogram\n\
              t_seconds_bucket{shard=\"3\",le=\"0.000004096\"} 2\n\
              t_seconds_bucket{shard=\"3\",le=\"0.000016384\"} 2\n\

@@ -15,6 +15,13 @@ const BYTES: f64 = 1.0;
 
 /// The page in the text format of Prometheus. It reads atomics, and the process from `/proc`.
 pub(super) fn write(view: &View, slow: &[ClientRow]) -> String {
+    let mut exposition = read(view);
+    slow_clients(&mut exposition, slow);
+    exposition.text()
+}
+
+/// All metrics but those of single clients.
+pub(super) fn read(view: &View) -> Exposition {
     let mut exposition = Exposition::default();
     about(&mut exposition, view);
     plain(&mut exposition, view);
@@ -55,10 +62,9 @@ pub(super) fn write(view: &View, slow: &[ClientRow]) -> String {
         journal::write(&mut exposition, journal);
     }
     bridges::write(&mut exposition, &view.bridges);
-    slow_clients(&mut exposition, slow);
     http(&mut exposition, view);
     process::write(&mut exposition);
-    exposition.finish()
+    exposition
 }
 
 fn about(exposition: &mut Exposition, view: &View) {

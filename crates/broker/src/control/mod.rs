@@ -12,6 +12,7 @@ mod load;
 mod metrics;
 mod names;
 mod process;
+mod push;
 mod routes;
 mod slow;
 mod sys;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use tacho_http::Counters as HttpCounters;
 use tacho_journal::Journal;
 use tacho_net::{Remote, clock};
+use tacho_output::Outputs;
 use tokio::sync::oneshot;
 use tokio::time::MissedTickBehavior;
 
@@ -32,6 +34,7 @@ use crate::bridge::Bridges;
 use crate::mail::Mail;
 use crate::stats::{Counter, ShardStats};
 
+use push::Push;
 use sys::Sys;
 
 /// The control plane's view of the broker.
@@ -85,11 +88,13 @@ pub(crate) struct Control {
 
 impl Control {
     /// Serves HTTP on `listener` if there is one, and publishes the `$SYS` topics at once and then
-    /// every `sys_interval`, unless that is zero.
+    /// every `sys_interval`, unless that is zero. Sends the metrics of the broker at `port` to
+    /// `outputs`.
     pub(crate) fn start(
         view: View,
         listener: Option<TcpListener>,
         sys_interval: Duration,
+        (outputs, port): (Outputs, u16),
     ) -> io::Result<Self> {
         let address = listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let mut sys = (!sys_interval.is_zero()).then(|| Sys::new(sys_interval));
@@ -97,7 +102,8 @@ impl Control {
             sys.publish(&view);
         }
         let has_names = view.bridges.iter().any(|bridge| bridge.addresses.is_name());
-        if listener.is_none() && sys.is_none() && !has_names {
+        let mut push = Push::new(outputs, port);
+        if listener.is_none() && sys.is_none() && !has_names && push.is_empty() {
             return Ok(Self { address, stop: None, thread: None });
         }
         if let Some(listener) = &listener {
@@ -112,10 +118,12 @@ impl Control {
                     () = serve(&view, listener) => {}
                     () = publish_sys(&view, sys) => {}
                     () = names::look_up(&view.bridges) => {}
+                    () = push.go_on(&view) => {}
                     // Ready also when the sender is dropped.
                     _ = stopped => {}
                 }
             });
+            push.end(&view);
             // A name lookup may take longer than the broker should take to stop.
             runtime.shutdown_background();
         })?;

@@ -13,7 +13,7 @@ pub(super) fn point(row: &HostRow, tags: PointTags, window: PointWindow) -> Outp
         .with(PointTag::Host, &row.host)
         .with(PointTag::Broker, row.target.as_deref().unwrap_or_default());
     let figure = |metric: tacho_monitor::Metric| PointFigure {
-        name: metric.name,
+        name: metric.name.into(),
         part: metric.instance,
         kind: FigureKind::Gauge,
         value: metric.value,

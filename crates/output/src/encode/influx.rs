@@ -75,9 +75,9 @@ impl Influx {
 fn field(figure: &PointFigure) -> (&str, FieldValue<'_>) {
     let value = match figure.kind {
         FigureKind::Count => FieldValue::Integer(figure.value as u64),
-        FigureKind::Gauge => FieldValue::Float(figure.value),
+        FigureKind::Amount | FigureKind::Gauge => FieldValue::Float(figure.value),
     };
-    (figure.name, value)
+    (&figure.name, value)
 }
 
 /// The fields of one latency.

@@ -348,7 +348,7 @@ mod tests {
             let OutputItem::Point(mut point) = second(number) else { panic!("a point") };
             point
                 .figures
-                .retain(|figure| !["publish_acked", "publish_failures"].contains(&figure.name));
+                .retain(|figure| !["publish_acked", "publish_failures"].contains(&&*figure.name));
             point.figures.push(PointFigure::count("publish_acked", acked));
             jmeter.take(&OutputItem::Point(point));
         }

@@ -68,11 +68,11 @@ fn of_point(point: &OutputPoint) -> Value {
     let (mut values, mut parts) = (Map::new(), Map::new());
     for figure in &point.figures {
         match &figure.part {
-            None => values.insert(figure.name.to_owned(), number(figure)),
+            None => values.insert(figure.name.to_string(), number(figure)),
             Some(part) => {
                 let part = parts.entry(part.as_str()).or_insert_with(|| json!({}));
                 let part = part.as_object_mut();
-                part.and_then(|part| part.insert(figure.name.to_owned(), number(figure)))
+                part.and_then(|part| part.insert(figure.name.to_string(), number(figure)))
             }
         };
     }
@@ -94,7 +94,7 @@ fn of_point(point: &OutputPoint) -> Value {
 fn number(figure: &PointFigure) -> Value {
     match figure.kind {
         FigureKind::Count => (figure.value as u64).into(),
-        FigureKind::Gauge => figure.value.into(),
+        FigureKind::Amount | FigureKind::Gauge => figure.value.into(),
     }
 }
 

@@ -106,7 +106,7 @@ impl Otlp {
     /// Sums of this window alone.
     fn delta(&mut self, point: &OutputPoint) {
         let window = (point.window.start_ms, point.window.end_ms);
-        for figure in point.figures.iter().filter(|one| one.kind == FigureKind::Count) {
+        for figure in point.figures.iter().filter(|one| one.kind != FigureKind::Gauge) {
             self.count(&key_of_figure(point, figure), window, figure.value);
         }
         for (name, buckets) in point.latencies.iter().filter(|(_, buckets)| !buckets.is_empty()) {
@@ -127,7 +127,12 @@ impl Otlp {
     }
 
     fn count(&mut self, key: &SeriesKey, window: (u64, u64), value: f64) {
-        let number = number(key, window, NumberValue::Int(value as i64));
+        // Times are the only sums that are not whole.
+        let value = match key.name.contains("_seconds") {
+            true => NumberValue::Double(value),
+            false => NumberValue::Int(value as i64),
+        };
+        let number = number(key, window, value);
         let temporality = self.temporality.number();
         let empty = || {
             MetricData::Sum(OtlpSum {

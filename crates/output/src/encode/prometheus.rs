@@ -145,6 +145,10 @@ impl Outgoing<'_> {
 
     fn number(&mut self, key: &SeriesKey, kind: MetadataType, at_ms: u64, value: f64) {
         let name = match kind {
+            // Of a histogram whose buckets are not sent.
+            MetadataType::Counter if key.name.ends_with("_sum") || key.name.ends_with("_count") => {
+                key.name.clone()
+            }
             MetadataType::Counter => format!("{}_total", key.name),
             // Percentiles are in seconds.
             _ if key.labels.iter().any(|(name, _)| *name == "window") => {

@@ -155,6 +155,19 @@ impl OutputTarget {
     }
 }
 
+impl OutputTarget {
+    /// Has it something for the metrics of a broker? A table and the schemas of other tools have
+    /// figures of runs and hosts only, and a broker does not end because of an output.
+    pub fn suits_brokers(&self) -> bool {
+        let is_of_runs = match &self.kind {
+            TargetKind::Influx { schema, .. } => *schema != InfluxSchema::Own,
+            TargetKind::Csv(_) => true,
+            TargetKind::Prometheus { .. } | TargetKind::Otlp { .. } | TargetKind::Json(_) => false,
+        };
+        !is_of_runs && !self.ends_run
+    }
+}
+
 impl fmt::Display for OutputTarget {
     /// The target without its options.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
