@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
+use foldhash::fast::{FixedState, RandomState};
 use hashbrown::HashTable;
 use tacho_codec::ReasonCode;
 
@@ -185,7 +185,7 @@ impl Table {
         }
         let index = if self.entries.len() < alias_max {
             self.entries.len()
-        } else if self.was_rejected(hash) {
+        } else if self.was_rejected(topic) {
             let index = self.hand;
             if std::mem::replace(&mut self.entries[index].used, false) {
                 self.hand = (self.hand + 1) % self.entries.len();
@@ -201,8 +201,9 @@ impl Table {
     }
 
     /// Whether the topic was rejected recently; if not, it is recorded as rejected.
-    fn was_rejected(&mut self, hash: u64) -> bool {
-        let bit = 1 << (hash % 64);
+    fn was_rejected(&mut self, topic: &str) -> bool {
+        // Not by the seed of the table: whose bits collide does not differ from run to run.
+        let bit = 1 << (FixedState::default().hash_one(topic) % 64);
         if self.rejected & bit != 0 {
             return true;
         }

@@ -137,7 +137,9 @@ impl Incoming {
 
     /// The peer has lost the exchanges: drops them and frees their identifiers.
     pub(crate) fn forget<M>(&mut self, persist: &mut impl Persist<M>) {
-        for (packet_id, exchange) in std::mem::take(&mut self.exchanges) {
+        let mut exchanges: Vec<_> = self.exchanges.drain().collect();
+        exchanges.sort_unstable_by_key(|(packet_id, _)| *packet_id);
+        for (packet_id, exchange) in exchanges {
             self.release(packet_id, &exchange, persist);
         }
         self.disconnect();

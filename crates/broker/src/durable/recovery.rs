@@ -239,8 +239,10 @@ impl Found {
                 }
             }
         }
-        // Shared subscriptions without queued messages.
-        for (queue, filter) in self.groups.drain() {
+        // Shared subscriptions without queued messages, in an order that is always the same.
+        let mut groups: Vec<_> = self.groups.drain().collect();
+        groups.sort_unstable_by_key(|(queue, _)| *queue);
+        for (queue, filter) in groups {
             let waiting = Vec::new();
             sorted.groups.push(FoundGroup::new(filter, queue, first_seq, waiting));
         }

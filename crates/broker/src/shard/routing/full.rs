@@ -4,10 +4,10 @@
 //! A session may have thousands of filters: a few are marked per turn. Messages that are routed
 //! before are queued in spite of the limit.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use foldhash::fast::RandomState;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use tacho_codec::QoS;
 use tacho_topic::{RouteChange, RouteMark, TopicFilter};
 
@@ -27,7 +27,7 @@ pub(super) struct FullSessions {
 struct FullSession {
     is_full: bool,
     /// Its filters whose mark counts it.
-    marked: HashSet<TopicFilter, RandomState>,
+    marked: BTreeSet<TopicFilter>,
     /// Its filters to be marked, or unmarked if it has room again.
     pending: Vec<TopicFilter>,
 }
@@ -48,7 +48,9 @@ impl FullSessions {
 
     /// All of them.
     pub(super) fn all(&self) -> Vec<SessionSlot> {
-        self.sessions.keys().copied().collect()
+        let mut all: Vec<_> = self.sessions.keys().copied().collect();
+        all.sort_unstable();
+        all
     }
 
     /// A session is full. `filters` are its subscriptions with QoS 1 and 2. False if it has been
