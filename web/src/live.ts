@@ -366,12 +366,18 @@ function listen(page: Page): void {
   };
   source.addEventListener("ready", close);
   source.addEventListener("end", close);
+  // Who reconnected would displace another page in turn.
+  source.addEventListener("displaced", () => {
+    source.close();
+    element<HTMLButtonElement>("stop").disabled = true;
+    page.notice("Another page has taken this one's place: too many are open. Reload to watch again.");
+  });
   source.addEventListener("error", () => {
     if (page.isOver) return;
     element<HTMLButtonElement>("stop").disabled = true;
     page.notice(
       source.readyState === EventSource.CLOSED
-        ? "The run cannot be watched: too many pages are open, or it has ended. Reload to try again."
+        ? "The run cannot be watched: it has ended. Reload to try again."
         : "No connection to the run; reconnecting.");
   });
 }

@@ -2,20 +2,22 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::response::sse::Event;
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 use serde::Serialize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc};
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 
 use crate::news::{ActionNews, EndNews, News, PhaseNews, RunNews, StepNews};
+use crate::watchers::{WatcherPlace, Watchers};
 
 /// Browsers at a time.
-pub(crate) const SUBSCRIBERS_MAX: usize = 16;
+const SUBSCRIBERS_MAX: usize = 16;
 /// Events that a browser may be behind; older ones are lost for it, and counted.
 const BEHIND_MAX: usize = 256;
 /// Rows that are kept for browsers that come later: an hour of one watched host.
@@ -68,7 +70,7 @@ struct Inner {
 #[derive(Clone, Debug)]
 pub(crate) struct Hub {
     inner: Arc<Mutex<Inner>>,
-    places: Arc<Semaphore>,
+    watchers: Watchers,
     missed: Arc<AtomicU64>,
 }
 
@@ -80,7 +82,7 @@ impl Hub {
         let inner = Inner { known, rows: VecDeque::new(), bytes: 0, out: Some(out) };
         Self {
             inner: Arc::new(Mutex::new(inner)),
-            places: Arc::new(Semaphore::new(SUBSCRIBERS_MAX)),
+            watchers: Watchers::new(SUBSCRIBERS_MAX),
             missed: Arc::default(),
         }
     }
@@ -95,11 +97,13 @@ impl Hub {
         self.lock().out = None;
     }
 
-    /// All events so far, then each new one; `None` with [`SUBSCRIBERS_MAX`] browsers already.
+    /// All events so far, then each new one, for a browser at `peer`. With [`SUBSCRIBERS_MAX`]
+    /// others already, one of them is told that it is displaced, and its events end.
     pub(crate) fn subscribe(
         &self,
-    ) -> Option<impl Stream<Item = Result<Event, Infallible>> + Send + use<>> {
-        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        peer: IpAddr,
+    ) -> impl Stream<Item = Result<Event, Infallible>> + Send + use<> {
+        let (place, displaced) = self.watchers.enter(peer);
         let inner = self.lock();
         let hello = Message { kind: "hello", json: json(&inner.known) };
         let past: Vec<Message> = std::iter::once(hello).chain(inner.rows.iter().cloned()).collect();
@@ -115,7 +119,15 @@ impl Hub {
         });
         let ready = Message { kind: "ready", json: "{}".into() };
         let messages = stream::iter(past).chain(stream::iter([ready])).chain(live);
-        Some(messages.map(move |message| Ok(message.event(&place))))
+        let displaced = displaced.shared();
+        let messages = messages.take_until(displaced.clone());
+        let farewell = stream::once(async move {
+            // Otherwise the news have come to their end.
+            matches!(displaced.now_or_never(), Some(Ok(())))
+                .then(|| Message { kind: "displaced", json: "{}".into() })
+        });
+        let messages = messages.chain(farewell.filter_map(std::future::ready));
+        messages.map(move |message| Ok(message.event(&place)))
     }
 
     /// Rows that browsers lost since they were too slow.
@@ -130,7 +142,7 @@ impl Hub {
 
 impl Message {
     /// As it is sent; `_place` is held for as long as its browser is there.
-    fn event(self, _place: &OwnedSemaphorePermit) -> Event {
+    fn event(self, _place: &WatcherPlace) -> Event {
         Event::default().event(self.kind).data(&*self.json)
     }
 }
@@ -234,12 +246,15 @@ fn json<T: Serialize>(value: &T) -> Arc<str> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
     use std::pin::pin;
 
     use tacho_record::{ActionEffect, ActionKind, ActionState, Consequence, SeriesRow};
 
     use super::*;
     use crate::news::SecondNews;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     fn second(start_s: f64) -> News {
         let row = SeriesRow { start_s, ..SeriesRow::default() };
@@ -253,8 +268,7 @@ mod tests {
 
     /// All events as text, once the hub has let go.
     async fn all(hub: &Hub) -> Vec<String> {
-        let events = hub.subscribe().expect("a place");
-        events.map(|event| format!("{event:?}")).collect().await
+        hub.subscribe(HERE).map(|event| format!("{event:?}")).collect().await
     }
 
     #[test]
@@ -313,7 +327,7 @@ mod tests {
     #[test]
     fn a_slow_browser_loses_rows_and_is_told() {
         let hub = Hub::new("x", "run");
-        let events = hub.subscribe().expect("a place");
+        let events = hub.subscribe(HERE);
         for at in 0..BEHIND_MAX + 10 {
             hub.lock().take(second(at as f64));
         }
@@ -326,12 +340,21 @@ mod tests {
     }
 
     #[test]
-    fn browsers_are_bounded_and_give_their_place_back() {
+    fn a_newcomer_displaces_a_browser_which_is_told_once() {
         let hub = Hub::new("x", "run");
-        let mut all: Vec<_> = (0..SUBSCRIBERS_MAX).map(|_| hub.subscribe()).collect();
-        assert!(all.iter().all(Option::is_some));
-        assert!(hub.subscribe().is_none());
-        all.pop();
-        assert!(hub.subscribe().is_some());
+        let mut all: Vec<_> =
+            (0..=SUBSCRIBERS_MAX).map(|_| Box::pin(hub.subscribe(HERE))).collect();
+        let displaced: Vec<String> = block_on(async {
+            let first = all.remove(0);
+            first.map(|event| format!("{event:?}")).collect().await
+        });
+        // What it was about to get is not sent any more.
+        assert_eq!(displaced.len(), 1, "{displaced:?}");
+        assert!(displaced[0].contains("displaced"), "{displaced:?}");
+        hub.lock().out = None;
+        for events in all {
+            let events: Vec<_> = block_on(events.map(|event| format!("{event:?}")).collect());
+            assert_eq!(events.len(), 2, "hello and ready: {events:?}");
+        }
     }
 }

@@ -20,6 +20,7 @@ mod regular;
 mod running;
 mod server;
 mod stop;
+mod watchers;
 
 pub use address::{Listen, parse_address};
 pub use error::ConsoleError;

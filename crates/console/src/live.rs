@@ -6,19 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
+use tacho_http::Peer;
 use tacho_record::{ActionState, PartRow, ResourceRow, RunKind, RunRecord, SeriesRow};
 use tokio::sync::mpsc;
 
 use crate::address::Listen;
 use crate::error::ConsoleError;
 use crate::files;
-use crate::hub::{Hub, SUBSCRIBERS_MAX};
+use crate::hub::Hub;
 use crate::news::{ActionNews, EndNews, News, PhaseNews, RunAbout, RunNews, SecondNews, StepNews};
 use crate::page;
 use crate::server::Server;
@@ -263,14 +264,8 @@ async fn live_page(State(shared): State<Shared>) -> Response {
     page::live(&shared.token)
 }
 
-async fn events(State(shared): State<Shared>) -> Response {
-    match shared.hub.subscribe() {
-        Some(events) => Sse::new(events).keep_alive(KeepAlive::default()).into_response(),
-        None => {
-            let sentence = format!("{SUBSCRIBERS_MAX} browsers watch already.\n");
-            (StatusCode::SERVICE_UNAVAILABLE, sentence).into_response()
-        }
-    }
+async fn events(State(shared): State<Shared>, Extension(peer): Extension<Peer>) -> Response {
+    Sse::new(shared.hub.subscribe(peer.0)).keep_alive(KeepAlive::default()).into_response()
 }
 
 async fn stop(State(shared): State<Shared>, headers: HeaderMap) -> Response {

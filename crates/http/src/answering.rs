@@ -15,10 +15,11 @@ use crate::places::Place;
 /// Notes that the connection has asked, and that its answer is complete.
 pub(crate) async fn note(
     ConnectInfo(place): ConnectInfo<Place>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     place.begin_answer();
+    request.extensions_mut().insert(place.peer());
     let answer = Answer { place };
     next.run(request).await.map(|body| Body::new(AnswerBody { body, _answer: answer }))
 }

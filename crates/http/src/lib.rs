@@ -21,4 +21,5 @@ mod places;
 mod serve;
 
 pub use limits::{Counters, Limits};
+pub use places::Peer;
 pub use serve::serve;

@@ -25,7 +25,12 @@ pub(crate) struct Places {
 pub(crate) struct Place {
     places: Arc<Places>,
     id: u64,
+    peer: Peer,
 }
+
+/// The address that a request came from: an extension of every request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
 
 /// What a connection that cannot go on has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +77,7 @@ impl Places {
     pub(crate) async fn enter(self: &Arc<Self>, peer: IpAddr) -> Place {
         loop {
             if let Some(id) = self.try_enter(peer, Instant::now()) {
-                return Place { places: Arc::clone(self), id };
+                return Place { places: Arc::clone(self), id, peer: Peer(peer) };
             }
             self.changed.notified().await;
         }
@@ -108,6 +113,10 @@ impl Places {
 }
 
 impl Place {
+    pub(crate) const fn peer(&self) -> Peer {
+        self.peer
+    }
+
     /// Bytes came; `false` when the request is too long.
     pub(crate) fn received(&self, bytes: usize, now: Instant) -> bool {
         let max = self.places.limits.request_bytes_max;

@@ -22,8 +22,9 @@ impl Server {
 
     /// Enters from the address 10.0.0.`peer`.
     fn enter(&self, peer: u8, second: u64) -> Option<Place> {
-        let id = self.places.try_enter(IpAddr::V4(Ipv4Addr::new(10, 0, 0, peer)), self.at(second));
-        id.map(|id| Place { places: Arc::clone(&self.places), id })
+        let peer = IpAddr::V4(Ipv4Addr::new(10, 0, 0, peer));
+        let id = self.places.try_enter(peer, self.at(second));
+        id.map(|id| Place { places: Arc::clone(&self.places), id, peer: Peer(peer) })
     }
 
     fn deadline_s(&self, place: &Place) -> Option<u64> {

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tacho_testkit::PATIENCE;
 use tacho_testkit::runs::assert_code;
-use tacho_testkit::{PATIENCE, wait_until};
 
 /// A run that goes on until it is stopped.
 const LONG: [&str; 12] = [
@@ -401,24 +401,20 @@ fn a_comparison_that_fails_says_so() {
     assert_eq!(code, Some(1), "{said}");
 }
 
+/// No other browser could watch while one client held all places.
 #[test]
-fn too_many_browsers_are_refused_and_the_run_goes_on() {
+fn one_browser_too_many_displaces_the_oldest_and_the_run_goes_on() {
     let place = tempfile::tempdir().expect("temporary directory");
     let program = Program::run(&place.path().join("run"), &[]);
     let mut streams: Vec<Events> = (0..16).map(|_| program.events()).collect();
     for stream in &mut streams {
-        stream.wait_for("hello");
+        stream.wait_for("ready");
     }
-    assert_eq!(program.status("GET /events"), 503);
+    let mut browser = program.events();
+    browser.wait_for("second");
+    streams[0].wait_for("displaced");
+    streams[15].wait_for("second");
     assert_eq!(program.status("GET /"), 200);
-    // One that goes makes room, at the latest when the next second cannot be sent.
-    streams.pop();
-    wait_until("there is room for another browser", || {
-        let mut line = String::new();
-        program.events().0.read_line(&mut line).expect("answers");
-        line.contains("200")
-    });
-    streams[0].wait_for("second");
 }
 
 #[test]
