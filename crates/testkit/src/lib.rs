@@ -9,8 +9,12 @@
 mod broker;
 #[cfg(feature = "codec")]
 mod client;
+#[cfg(feature = "tacho")]
+mod disk_faults;
 #[cfg(feature = "codec")]
 mod flooding_broker;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "journal")]
@@ -39,6 +43,8 @@ mod wait;
 pub use broker::{TestBroker, each_broker};
 #[cfg(feature = "codec")]
 pub use client::{ALL_QOS, Client, Received, TimedOut, VERSIONS, connect, packet, will};
+#[cfg(feature = "tacho")]
+pub use disk_faults::{DiskFault, FaultyDisk};
 #[cfg(feature = "codec")]
 pub use flooding_broker::{Flood, FloodingBroker};
 pub use wait::{PATIENCE, QUIET, wait_until};

@@ -36,7 +36,7 @@ const ROOMS: [(&str, &[&str]); 20] = [
     ),
     // Behind the feature `results`.
     ("xtask", &["lab", "record", "report", "scenario"]),
-    (TESTKIT, &["codec", "topic", "session", "net", "journal", "broker", "load"]),
+    (TESTKIT, &["codec", "topic", "session", "net", "journal", "broker", "load", "scenario"]),
 ];
 
 /// Support for integration tests: only they may use it.
