@@ -29,6 +29,10 @@ pub(crate) struct Options {
     /// Continue after a finding, to count them all
     #[arg(long)]
     keep_going: bool,
+    /// Put a disk under the broker that is slow, writes by halves, and fails to sync now and then
+    /// (64-bit Linux with glibc and a C compiler)
+    #[arg(long, conflicts_with = "broker_cmd")]
+    disk_faults: bool,
 }
 
 /// Builds the crash test in release and runs it.
@@ -48,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 impl Options {
     /// Environment variables of the test.
-    fn variables(&self) -> Result<[(&'static str, Option<String>); 6]> {
+    fn variables(&self) -> Result<[(&'static str, Option<String>); 7]> {
         if self.minutes.is_some_and(|minutes| !(0.01..=1e5).contains(&minutes)) {
             bail!("--minutes must be between 0.01 and 100000");
         }
@@ -74,6 +78,7 @@ impl Options {
             ("TACHO_CRASH_SHARDS", text(self.shards.map(|shards| shards as u64))),
             ("TACHO_CRASH_BROKER_CMD", self.broker_cmd.clone()),
             ("TACHO_CRASH_KEEP_GOING", self.keep_going.then(|| "1".to_owned())),
+            ("TACHO_CRASH_DISK_FAULTS", self.disk_faults.then(|| "1".to_owned())),
         ])
     }
 }
@@ -84,7 +89,8 @@ mod tests {
 
     fn options() -> Options {
         let (kills, minutes, seed, shards) = (None, None, None, None);
-        Options { kills, minutes, seed, shards, broker_cmd: None, keep_going: false }
+        let broker_cmd = None;
+        Options { kills, minutes, seed, shards, broker_cmd, keep_going: false, disk_faults: false }
     }
 
     fn variable(options: &Options, name: &str) -> Option<String> {

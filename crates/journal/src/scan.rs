@@ -28,13 +28,15 @@ pub(crate) struct Window {
     chunk: usize,
     /// Blocks that cannot be read; they look like zeros.
     unreadable: BTreeSet<u64>,
+    /// Why the first of them cannot.
+    error: Option<io::Error>,
 }
 
 impl Window {
     pub(crate) fn new(file: Arc<dyn StorageFile>) -> io::Result<Self> {
         let size = file.size()?;
         let (bytes, unreadable) = (Vec::new(), BTreeSet::new());
-        Ok(Self { file, size, start: 0, bytes, chunk: CHUNK, unreadable })
+        Ok(Self { file, size, start: 0, bytes, chunk: CHUNK, unreadable, error: None })
     }
 
     /// For scattered records.
@@ -69,6 +71,11 @@ impl Window {
         self.unreadable.range(block..offset + len).next().is_some()
     }
 
+    /// Why some block cannot be read, once; `None` if all that were looked at can.
+    pub(crate) fn take_error(&mut self) -> Option<io::Error> {
+        self.error.take()
+    }
+
     fn fill(&mut self, offset: u64, len: usize) {
         let left = self.size.saturating_sub(offset);
         let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(len.max(self.chunk));
@@ -90,7 +97,8 @@ impl Window {
             let piece = (BLOCK - (offset % BLOCK as u64) as usize).min(self.bytes.len() - at);
             // Invariant: the piece ends within the bytes.
             let into = &mut self.bytes[at..at + piece];
-            if read_patiently(&*self.file, offset, into).is_err() {
+            if let Err(error) = read_patiently(&*self.file, offset, into) {
+                self.error.get_or_insert(error);
                 into.fill(0);
                 self.unreadable.insert(offset - offset % BLOCK as u64);
             }

@@ -1,5 +1,6 @@
 //! Reading all segments, in order, into the index.
 
+use std::io;
 use std::sync::Arc;
 
 use super::superseded::SupersededFrames;
@@ -51,6 +52,8 @@ pub(super) struct LogReader<'a> {
     /// Segments without a frame.
     empty: Vec<SegmentId>,
     superseded: SupersededFrames,
+    /// The first segment of which nothing can be read, and why.
+    unreadable: Option<(SegmentId, io::Error)>,
     recovery: Recovery,
 }
 
@@ -74,10 +77,12 @@ impl<'a> LogReader<'a> {
         };
         let (begun, empty) = (Vec::new(), Vec::new());
         let superseded = SupersededFrames::default();
-        let mut reading = Self { storage, begun, empty, superseded, recovery };
+        let unreadable = None;
+        let mut reading = Self { storage, begun, empty, superseded, unreadable, recovery };
         for id in ids {
             reading.look_at(id)?;
         }
+        reading.refuse_unreadable()?;
         let mut follower: Option<Follower> = None;
         let mut defers = false;
         for begun in reading.begun.iter_mut().rev() {
@@ -106,6 +111,15 @@ impl<'a> LogReader<'a> {
         Ok(recovery)
     }
 
+    /// A disk that fails altogether is not taken for one that is empty, or has lost everything.
+    fn refuse_unreadable(&mut self) -> Result<(), OpenError> {
+        if self.begun.iter().any(|begun| begun.first.is_some()) {
+            return Ok(());
+        }
+        let Some((id, error)) = self.unreadable.take() else { return Ok(()) };
+        Err(OpenError::io(format!("cannot read {}", file_name(id)))(error))
+    }
+
     fn look_at(&mut self, id: SegmentId) -> Result<(), OpenError> {
         let mut scan = self.scan(id)?;
         if let Some(found) = scan.other_format() {
@@ -115,6 +129,13 @@ impl<'a> LogReader<'a> {
             Block::Whole(header) => (Some(header.number), header.owner),
             Block::Broken(_) => (None, 0),
             Block::Other if scan.next_whole(0).is_some() => (None, 0),
+            // It may have been a part of the log: it is not used again.
+            Block::Other if scan.window.is_unreadable(0, BLOCK as u64) => {
+                let error = scan.window.take_error();
+                let error = error.unwrap_or_else(|| io::ErrorKind::Other.into());
+                self.unreadable.get_or_insert((id, error));
+                (None, 0)
+            }
             Block::Other => {
                 self.empty.push(id);
                 return Ok(());

@@ -314,6 +314,20 @@ fn an_unreadable_sector_loses_only_its_commit() {
     }
 }
 
+/// It was taken for an empty log, and its files were used again.
+#[test]
+fn a_disk_that_cannot_be_read_at_all_is_refused_and_left_alone() {
+    let disk = log(9);
+    let names = disk.list().expect("names");
+    disk.set_faults(Faults { read_error: 1.0, ..Faults::default() });
+    assert!(Journal::open_on(disk.clone(), still()).is_err());
+    disk.set_faults(Faults::default());
+    assert_eq!(disk.list().expect("names"), names);
+    let (mut bench, report) = open(&disk, 9);
+    assert!(report.damage.is_empty(), "{report:?}");
+    assert_eq!(entries(&mut bench).len() as u64, COMMITS);
+}
+
 #[test]
 fn records_that_cannot_be_relocated_are_dropped_and_reported() {
     let mut bench = Bench::new(7, 1);

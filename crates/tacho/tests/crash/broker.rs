@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use tacho_testkit::FaultyDisk;
 
 /// The program to start.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Place {
     pub(crate) data: PathBuf,
     /// Output of all its processes.
     pub(crate) log: PathBuf,
+    /// Stands under the data of Tacho, if its disk is to fail.
+    pub(crate) disk: Option<FaultyDisk>,
 }
 
 /// One process of the broker; killed when dropped.
@@ -86,6 +89,7 @@ fn command(program: &Program, place: &Place, shards: usize) -> Command {
     command.args(["--shards", &shards.to_string()]);
     if matches!(program, Program::Durable) {
         command.arg("--data-dir").arg(&place.data);
+        place.disk.iter().for_each(|disk| disk.put_under(&mut command));
     }
     command
 }

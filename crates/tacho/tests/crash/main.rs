@@ -55,6 +55,13 @@ fn a_few_kills_lose_nothing() {
     assert!(outcome.reshaped > 0, "every restart had the same number of shards");
 }
 
+/// Its disk is slow, writes by halves, and fails to sync now and then.
+#[test]
+fn a_few_kills_on_a_bad_disk_lose_nothing() {
+    let options = Options { disk_faults: true, ..Options::short("bad-disk", Program::Durable, 4) };
+    judge(&options, &World::new(options.clone()).run());
+}
+
 #[test]
 #[ignore = "for long runs: cargo xtask crash"]
 fn kills_for_as_long_as_asked() {

@@ -22,6 +22,8 @@ pub(crate) struct Options {
     pub(crate) folder: PathBuf,
     /// Continue after a finding, to count them all.
     pub(crate) keep_going: bool,
+    /// The disk is slow, writes by halves, and fails to sync now and then.
+    pub(crate) disk_faults: bool,
     /// Print progress.
     pub(crate) prints_progress: bool,
 }
@@ -38,12 +40,13 @@ impl Options {
             program,
             folder: folder(name, seed),
             keep_going: false,
+            disk_faults: false,
             prints_progress: false,
         }
     }
 
     /// Options from the environment: `TACHO_CRASH_KILLS`, `_MINUTES`, `_SEED`, `_SHARDS`,
-    /// `_BROKER_CMD` and `_KEEP_GOING`.
+    /// `_BROKER_CMD`, `_KEEP_GOING` and `_DISK_FAULTS`.
     pub(crate) fn from_environment() -> Self {
         let minutes = variable::<f64>("TACHO_CRASH_MINUTES");
         let kills = variable("TACHO_CRASH_KILLS");
@@ -52,7 +55,8 @@ impl Options {
             kills: kills.unwrap_or(u64::MAX),
             time: Duration::from_secs_f64(minutes.unwrap_or(MINUTES) * 60.0),
             shards: variable("TACHO_CRASH_SHARDS"),
-            keep_going: variable::<u8>("TACHO_CRASH_KEEP_GOING").is_some_and(|value| value > 0),
+            keep_going: is_on("TACHO_CRASH_KEEP_GOING"),
+            disk_faults: is_on("TACHO_CRASH_DISK_FAULTS"),
             prints_progress: true,
             ..Self::short("long", command.map_or(Program::Durable, Program::Command), 0)
         }
@@ -61,6 +65,10 @@ impl Options {
 
 fn variable<T: FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
+}
+
+fn is_on(name: &str) -> bool {
+    variable::<u8>(name).is_some_and(|value| value > 0)
 }
 
 fn fresh_seed() -> u64 {

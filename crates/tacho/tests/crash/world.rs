@@ -19,6 +19,7 @@ use crate::options::Options;
 use crate::outcome::Outcome;
 use crate::wire;
 use tacho_testkit::rng::Rng;
+use tacho_testkit::{DiskFault, FaultyDisk};
 
 /// Time without progress that is tolerated on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -64,10 +65,13 @@ impl World {
         let folder = options.folder.clone();
         let data = folder.join("data");
         fs::create_dir_all(&data).expect("a folder for the broker's data");
-        let place = Place { port: free_port(), data, log: folder.join("broker.log") };
+        let disk = options.disk_faults.then(|| FaultyDisk::new(&data, &folder)).flatten();
+        let may_refuse = disk.is_some();
+        let place = Place { port: free_port(), data, log: folder.join("broker.log"), disk };
         let clients: Vec<Client> =
             cast(&mut rng).into_iter().enumerate().map(|(i, role)| Client::new(i, role)).collect();
         let mut ledger = Ledger::default();
+        ledger.findings.may_refuse = may_refuse;
         ledger.names = clients.iter().map(|client| client.role.name.clone()).collect();
         Self {
             rng,
@@ -141,9 +145,18 @@ impl World {
             self.audit();
         }
         if self.may_go_on() {
+            self.set_disk_fault();
             self.work();
             self.kill();
         }
+    }
+
+    /// The disk gets worse until the kill.
+    fn set_disk_fault(&mut self) {
+        let Some(disk) = &self.place.disk else { return };
+        let mut share = |max| if self.rng.percent(50) { self.rng.below(max) as u32 } else { 0 };
+        let (sync_error, short, delay_us) = (share(20), share(500), share(3_000));
+        disk.set(DiskFault { sync_error, short, delay_us, ..DiskFault::default() });
     }
 
     /// The broker is killed while it starts.
@@ -226,6 +239,8 @@ impl World {
     fn kill(&mut self) {
         if let Some(mut broker) = self.broker.take() {
             broker.kill();
+            // A start on a disk that fails is refused, which would end the run.
+            self.place.disk.iter().for_each(|disk| disk.set(DiskFault::default()));
             let now_ms = self.now_ms();
             self.outcome.kills += 1;
             self.ledger.kills_ms.push(now_ms);

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod directory;
+mod faults;
+mod file_systems;
 mod journal;
 mod messages;
 mod process;

@@ -4,10 +4,11 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 
 use tacho_codec::{ConnectProperties, ReasonCode, Version};
 
-use tacho_testkit::{Client, connect};
+use tacho_testkit::{Client, FaultyDisk, connect, wait_until};
 
 /// A broker on a free port; killed when dropped.
 pub(crate) struct Process {
@@ -15,6 +16,8 @@ pub(crate) struct Process {
     pub(crate) address: SocketAddr,
     /// The line in which it says where it listens.
     pub(crate) line: String,
+    /// What it has said since.
+    said: Arc<Mutex<String>>,
 }
 
 fn command(arguments: &[&str]) -> Command {
@@ -31,8 +34,20 @@ impl Process {
         Self::with(&[&["--data-dir", directory], arguments].concat())
     }
 
+    /// Starts one on a disk that may fail.
+    pub(crate) fn over(disk: &FaultyDisk, directory: &Path, arguments: &[&str]) -> Self {
+        let directory = directory.to_str().unwrap();
+        let mut command = command(&[&["--data-dir", directory], arguments].concat());
+        disk.put_under(&mut command);
+        Self::spawn(command)
+    }
+
     pub(crate) fn with(arguments: &[&str]) -> Self {
-        let mut child = command(arguments).spawn().expect("starts");
+        Self::spawn(command(arguments))
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("starts");
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut all = String::new();
         let line = loop {
@@ -44,16 +59,39 @@ impl Process {
             }
             all.push_str(&line);
         };
-        // What else it says is not to fill the pipe.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        let log = Arc::<Mutex<String>>::default();
+        let further = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in said.lines().map_while(Result::ok) {
+                further.lock().unwrap().push_str(&(line + "\n"));
+            }
+        });
         let address = line.split("listening on ").nth(1).and_then(|rest| rest.split(' ').next());
         let address = address.unwrap().parse().unwrap();
-        Self { child, address, line }
+        Self { child, address, line, said: log }
+    }
+
+    /// Waits until its log has these words; all of the log.
+    pub(crate) fn wait_until_said(&self, words: &str) -> String {
+        let said = || self.said.lock().unwrap().clone();
+        wait_until(words, || said().contains(words));
+        said()
     }
 
     /// Runs one that must not start; its exit status and its standard error.
     pub(crate) fn refused(arguments: &[&str]) -> (ExitStatus, String) {
-        let mut child = command(arguments).spawn().expect("starts");
+        Self::fails(command(arguments))
+    }
+
+    /// The same on a disk that fails.
+    pub(crate) fn refused_over(disk: &FaultyDisk, directory: &Path) -> (ExitStatus, String) {
+        let mut command = command(&["--data-dir", directory.to_str().unwrap()]);
+        disk.put_under(&mut command);
+        Self::fails(command)
+    }
+
+    fn fails(mut command: Command) -> (ExitStatus, String) {
+        let mut child = command.spawn().expect("starts");
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         (child.wait().unwrap(), said)

@@ -34,10 +34,15 @@ pub(crate) enum Kind {
 pub(crate) struct Findings {
     counts: BTreeMap<Kind, u64>,
     texts: Vec<String>,
+    /// The disk fails now and then: what is refused breaks no promise.
+    pub(crate) may_refuse: bool,
 }
 
 impl Findings {
     pub(crate) fn add(&mut self, kind: Kind, text: String) {
+        if kind == Kind::Refused && self.may_refuse {
+            return;
+        }
         *self.counts.entry(kind).or_default() += 1;
         if self.texts.len() < TEXTS_MAX {
             self.texts.push(format!("{kind:?}: {text}"));

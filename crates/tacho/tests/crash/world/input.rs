@@ -82,6 +82,10 @@ impl World {
     }
 
     fn connected(&mut self, client: usize, present: bool, reason: ReasonCode, maximum: u16) {
+        if reason.is_error() && self.ledger.findings.may_refuse {
+            self.lose_link(client);
+            return;
+        }
         if reason.is_error() {
             return self.wrong(client, &format!("CONNACK {reason:?}"));
         }
