@@ -19,6 +19,8 @@ mod peers;
 mod results;
 mod shell;
 mod sim;
+#[cfg(target_os = "linux")]
+mod soak;
 mod test;
 mod tidy;
 #[cfg(target_os = "linux")]
@@ -65,6 +67,9 @@ enum Chore {
     Trust(trust::Options),
     /// Simulate whole shards of the broker, seed after seed, for minutes or hours
     Sim(sim::Options),
+    /// Put half of what the broker sustains on it for half an hour: everything must stay flat
+    #[cfg(target_os = "linux")]
+    Soak(soak::Options),
     /// Kill a broker with SIGKILL again and again, and look for what it has lost
     Crash(crash::Options),
     /// Install the independent programs that the tests talk to
@@ -92,6 +97,8 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Chore::Trust(options) => trust::run(&options),
         Chore::Sim(options) => sim::run(&options),
+        #[cfg(target_os = "linux")]
+        Chore::Soak(options) => soak::run(&options),
         Chore::Crash(options) => crash::run(&options),
         Chore::Peers => peers::install(),
         Chore::Web => web::build(),

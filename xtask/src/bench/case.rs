@@ -1,5 +1,6 @@
 //! The cases of the benchmark.
 
+use super::attack::Attack;
 use super::routing::Routing;
 
 /// One workload on one broker.
@@ -36,6 +37,8 @@ pub(super) enum Kind {
     Abuse { load: Load, clients: usize },
     /// A scenario while clients hold unfinished packets, which then leave.
     Partial { load: Load, clients: usize },
+    /// An honest client while others attack the broker, or a bare forwarder instead.
+    Attack { attack: Attack, bare: bool },
     /// A scenario while clients with many subscriptions, plain or shared, leave at once.
     Leaving { load: Load, shared: bool },
 }
@@ -63,6 +66,7 @@ impl Case {
         match &self.kind {
             Kind::Floor { .. } | Kind::Disk => false,
             Kind::Load { subject, .. } => *subject != Subject::Mosquitto,
+            Kind::Attack { bare, .. } => !bare,
             _ => true,
         }
     }
@@ -128,6 +132,9 @@ pub(super) fn all() -> Vec<Case> {
         kind: Kind::Partial { load: symmetric_load(1, 20), clients: 1_000 },
     });
     cases.extend([false, true].map(leaving));
+    for attack in Attack::ALL {
+        cases.extend([false, true].map(|bare| attacked(attack, bare)));
+    }
     cases.push(fan_in());
     cases.push(Case {
         name: "tacho_burst_10k".to_owned(),
@@ -151,6 +158,15 @@ fn leaving(shared: bool) -> Case {
             "symmetric, QoS 1, 20K TPS, while 1,000 clients with 1,000 {what}subscriptions leave"
         ),
         kind: Kind::Leaving { load: symmetric_load(1, 20), shared },
+    }
+}
+
+fn attacked(attack: Attack, bare: bool) -> Case {
+    let (subject, beside) = if bare { ("forwarder", "a bare forwarder, ") } else { ("tacho", "") };
+    Case {
+        name: format!("{subject}_attack_{}", attack.name()),
+        what: format!("{beside}100 messages/s of an honest client while: {}", attack.what()),
+        kind: Kind::Attack { attack, bare },
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Sample {
 }
 
 /// All metrics of runs, in table order.
-pub(super) const METRICS: [&str; 40] = [
+pub(super) const METRICS: [&str; 46] = [
     "cpu_us_per_message",
     "cpu_us_per_delivery",
     "tps",
@@ -58,6 +58,12 @@ pub(super) const METRICS: [&str; 40] = [
     "rss_bytes_restarted",
     "rss_bytes_per_partial_byte",
     "rss_bytes_left",
+    "rss_bytes_before",
+    "rss_bytes_after",
+    "turn_us_max",
+    "turn_cpu_us_max",
+    "turn_units_max",
+    "metrics_us_max",
 ];
 
 /// Metrics with a table of their own, as few cases have them.
@@ -96,6 +102,8 @@ impl Sample {
             ("generator_cpu_percent", "% generator"),
             ("latency_us_p50", "us p50"),
             ("latency_us_p99", "us p99"),
+            ("latency_us_max", "us worst"),
+            ("turn_cpu_us_max", "us CPU of the longest turn"),
             ("lost", "lost"),
             ("rss_bytes_per_connection", "B/connection"),
             ("rss_bytes_per_subscription", "B/subscription"),

@@ -4,6 +4,7 @@
 //! so that a slow minute of the machine affects all cases; figures are medians of the rounds.
 
 mod abuse;
+mod attack;
 mod background;
 mod case;
 mod disk;

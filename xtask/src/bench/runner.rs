@@ -3,7 +3,8 @@
 mod durable;
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpStream};
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use super::Options;
 use super::abuse::abuse;
+use super::attack::{self, Attack, Victim};
 use super::case::{Case, Kind, Load, Subject};
 use super::disk;
 use super::figures::Sample;
@@ -95,6 +97,8 @@ impl Runner {
             Kind::Abuse { load, clients } => {
                 self.abuse(sample, &self.dir(case, round)?, load, *clients)
             }
+            Kind::Attack { attack, bare: false } => self.attacked(sample, *attack),
+            Kind::Attack { attack, bare: true } => self.attacked_forwarder(sample, *attack),
             Kind::Leaving { load, shared } => {
                 self.leaving(sample, &self.dir(case, round)?, load, *shared)
             }
@@ -318,6 +322,31 @@ impl Runner {
             }
             read_summary(sample, &summary?)
         })
+    }
+
+    fn attacked(&self, sample: Sample, attack: Attack) -> Result<Sample> {
+        let http = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+        let arguments = [format!("--metrics={http}")];
+        let length = Duration::from_secs(self.options.seconds);
+        self.with_broker_and(&arguments, |_, port| {
+            attack::measure(sample, attack, Victim { port, http: Some(http) }, length)
+        })
+    }
+
+    fn attacked_forwarder(&self, sample: Sample, attack: Attack) -> Result<Sample> {
+        let mut command = shell::command(&self.xtask);
+        command.args(["floor", "forwarder", "--cpu", &self.options.broker_cpu.to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut forwarder = Running(command.spawn().context("cannot start the forwarder")?);
+        let stdout = forwarder.0.stdout.take().context("the forwarder's output is not piped")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).context("cannot read the port")?;
+        let port = line.trim().parse().with_context(|| format!("not a port: {line:?}"))?;
+        pin(&[self.options.generator_cpu])?;
+        let length = Duration::from_secs(self.options.seconds);
+        let result = attack::measure(sample, attack, Victim { port, http: None }, length);
+        pin(&[self.options.broker_cpu, self.options.generator_cpu])?;
+        result
     }
 
     fn leaving(&self, sample: Sample, dir: &Path, load: &Load, shared: bool) -> Result<Sample> {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::attack::Attack;
 use super::figures::{Figures, number};
 
 /// A target and its result.
@@ -149,6 +150,7 @@ fn judge_population(judge: &mut Judge<'_>) {
     judge.one(what, case, "rss_bytes_per_partial_byte", "bytes", ratio);
     judge.one("memory left by clients that left", case, "rss_bytes_left", "bytes", left);
     judge_leavers(judge);
+    judge_attacks(judge);
 }
 
 /// Many subscriptions that end at once.
@@ -161,6 +163,30 @@ fn judge_leavers(judge: &mut Judge<'_>) {
         judge.one(&target("p99"), case, "latency_us_p99", "us", p99);
         judge.one(&target("worst"), case, "latency_us_max", "us", worst);
         judge.one(&target("lost"), case, "lost", "messages", Some(AtMost(0.0)));
+    }
+}
+
+/// What is legal and too much.
+fn judge_attacks(judge: &mut Judge<'_>) {
+    use Bound::AtMost;
+    for attack in Attack::ALL {
+        let (tacho, bare) = (
+            format!("tacho_attack_{}", attack.name()),
+            format!("forwarder_attack_{}", attack.name()),
+        );
+        let what = attack.what();
+        let (p99, worst) = (Some(AtMost(20_000.0)), Some(AtMost(50_000.0)));
+        let target = |figure| format!("{figure} of an honest client while: {what}");
+        judge.one(&target("p99"), &tacho, "latency_us_p99", "us", p99);
+        judge.one(&target("worst"), &tacho, "latency_us_max", "us", worst);
+        judge.one(&target("lost"), &tacho, "lost", "messages", Some(AtMost(0.0)));
+        judge.one("the same beside a bare forwarder: worst", &bare, "latency_us_max", "us", None);
+        judge.one("CPU of the longest turn", &tacho, "turn_cpu_us_max", "us", None);
+        judge.one("units of work of the longest turn", &tacho, "turn_units_max", "units", None);
+        if attack == Attack::IdleHttp {
+            let metrics = Some(AtMost(1e6));
+            judge.one("longest answer of /metrics", &tacho, "metrics_us_max", "us", metrics);
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! are such a client of MQTT: the yardstick of the load generator.
 
 mod client;
+mod forwarder;
 mod pairs;
 mod process;
 mod publication;
@@ -42,6 +43,12 @@ enum Part {
         /// Sockets to expect; the second half belongs to the receivers
         #[arg(long, default_value_t = 2000)]
         sockets: usize,
+        /// Core to run on
+        #[arg(long)]
+        cpu: Option<usize>,
+    },
+    /// A bare forwarder that speaks some MQTT 3.1.1; prints its port, ends when its input closes
+    Forwarder {
         /// Core to run on
         #[arg(long)]
         cpu: Option<usize>,
@@ -93,6 +100,7 @@ pub(crate) struct Floor {
 pub(crate) fn run(options: &Options) -> Result<()> {
     match &options.part {
         Some(Part::Server { sockets, cpu }) => server::run(*sockets, *cpu),
+        Some(Part::Forwarder { cpu }) => forwarder::run(*cpu),
         Some(Part::Publish(options)) => publish::run(options),
         Some(Part::Pairs(options)) => pairs::run(options),
         None => {
