@@ -167,7 +167,7 @@ impl Soak<'_> {
         let of = |pick: fn(&Look) -> f64| lasted.looks.iter().map(pick).collect::<Vec<_>>();
         let trends = [
             Trend::new("RSS", "bytes", &of(|look| look.rss_bytes as f64), (1.05, 8e6)),
-            Trend::new("descriptors", "", &of(|look| look.descriptors as f64), (1.0, 2.0)),
+            Trend::new("descriptors", "", &of(|look| look.descriptors as f64), (1.0, 8.0)),
             Trend::new("p99 of a second", "us", &lasted.p99_us, (1.5, 1000.0)),
         ];
         let figure = |name: &str| {
