@@ -57,11 +57,14 @@ fn open(disk: &Disk, commits: bool) -> Option<Content> {
     Some(content)
 }
 
-/// Keys and entries with a digest each.
+/// The message, the state and the metadata of an entry.
+type EntrySeen = (Option<u64>, u32, Vec<u8>);
+
+/// Everything that is live.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Content {
     keys: BTreeMap<(u64, Vec<u8>), (u64, Vec<u8>)>,
-    entries: BTreeMap<(u64, u64), (Option<u64>, u32, Vec<u8>)>,
+    entries: BTreeMap<(u64, u64), EntrySeen>,
     opens: Vec<(u64, Vec<u8>, Vec<u8>)>,
     messages: Vec<MessageId>,
 }
