@@ -1,8 +1,9 @@
 //! The independent programs that the tests talk to.
 //!
-//! Debian's mosquitto, its command line clients, collectd, Prometheus and Chromium come from the
-//! system's packages; paho-mqtt, mqtt.js, playwright-core, Grafana's types and InfluxDB are
-//! installed into `peers` in the target folder, never into the system.
+//! Debian's mosquitto, its command line clients, collectd, Prometheus, Java and Chromium come from
+//! the system's packages; paho-mqtt, matplotlib, mqtt.js, playwright-core, Grafana's types, JMeter,
+//! HdrHistogram and InfluxDB are installed into `peers` in the target folder, never into the
+//! system.
 
 use std::env;
 use std::fs;
@@ -15,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use crate::shell;
 
 /// Pinned, so that a test that fails tomorrow fails because of us.
-const PAHO: &str = "paho-mqtt==2.1.0";
+const PYPI_PACKAGES: [&str; 2] = ["paho-mqtt==2.1.0", "matplotlib==3.9.4"];
 /// mqtt.js, what drives Debian's Chromium, and the types of Grafana's dashboards with a compiler.
 const NPM_PACKAGES: [&str; 4] =
     ["mqtt@5.16.0", "playwright-core@1.57.0", "@grafana/schema@13.2.3", "typescript@5.9.3"];
@@ -27,7 +28,7 @@ const INFLUXDB: &str = "1.8.3";
 #[cfg(target_os = "linux")]
 const RUMQTTD: &str = "rumqttd@0.20.0";
 
-const DEBIAN_PROGRAMS: [(&str, &str); 9] = [
+const DEBIAN_PROGRAMS: [(&str, &str); 11] = [
     ("mosquitto", "mosquitto"),
     ("mosquitto_pub", "mosquitto-clients"),
     ("mosquitto_sub", "mosquitto-clients"),
@@ -37,6 +38,8 @@ const DEBIAN_PROGRAMS: [(&str, &str); 9] = [
     ("promtool", "prometheus"),
     ("chromium", "chromium"),
     ("curl", "curl"),
+    ("java", "default-jre-headless"),
+    ("mvn", "maven"),
 ];
 
 /// Where the clients from PyPI and npm are installed.
@@ -54,9 +57,10 @@ pub(crate) fn install() -> Result<()> {
     let mut missing = Vec::new();
     for (name, result) in [
         ("Debian's programs", debian as fn() -> _),
-        ("paho-mqtt", paho),
+        ("paho-mqtt and matplotlib (PyPI)", from_pypi),
         ("mqtt, playwright-core and @grafana/schema (npm)", from_npm),
         ("InfluxDB", influxdb),
+        ("JMeter and HdrHistogram (Maven)", from_maven),
     ]
     .map(|(name, install)| (name, patiently(name, install)))
     {
@@ -106,11 +110,12 @@ fn debian() -> Result<()> {
     }
 }
 
-fn paho() -> Result<()> {
+fn from_pypi() -> Result<()> {
+    let wanted = PYPI_PACKAGES.join("\n");
     let venv = dir().join("venv");
     let python = venv.join("bin").join("python");
     let stamp = venv.join(".installed");
-    if fs::read_to_string(&stamp).is_ok_and(|text| text == PAHO) && python.is_file() {
+    if fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) && python.is_file() {
         return Ok(());
     }
     fs::create_dir_all(dir()).context("cannot create the folder for peers")?;
@@ -127,15 +132,10 @@ fn paho() -> Result<()> {
         apt_install(&["python3", "python3-venv"])?;
         shell::run(&mut venv_command())?;
     }
-    shell::run(shell::command(&python).args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        PAHO,
-    ]))?;
-    fs::write(&stamp, PAHO).context("cannot record the installed programs")
+    let mut pip = shell::command(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    shell::run(pip.args(PYPI_PACKAGES))?;
+    fs::write(&stamp, wanted).context("cannot record the installed programs")
 }
 
 fn from_npm() -> Result<()> {
@@ -179,6 +179,25 @@ fn influxdb() -> Result<()> {
         }
         result => result,
     }
+}
+
+/// JMeter, without a distribution: its libraries and settings as Maven Central has them.
+fn from_maven() -> Result<()> {
+    let home = dir().join("jmeter");
+    let pom = shell::root().join("xtask/peers/jmeter/pom.xml");
+    let wanted = fs::read_to_string(&pom).context("cannot read what to install")?;
+    let stamp = home.join(".installed");
+    if fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
+        return Ok(());
+    }
+    if home.exists() {
+        fs::remove_dir_all(&home).context("cannot remove what an earlier list installed")?;
+    }
+    fs::create_dir_all(&home).context("cannot create the folder for peers")?;
+    let mut mvn = shell::command("mvn");
+    mvn.args(["--batch-mode", "--quiet", "generate-resources", "--file"]).arg(&pom);
+    shell::run(mvn.arg(format!("-Dpeers={}", home.display())))?;
+    fs::write(&stamp, wanted).context("cannot record the installed programs")
 }
 
 /// The broker made of mochi-mqtt, built where Go is installed.

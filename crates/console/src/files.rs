@@ -18,7 +18,7 @@ const DEPTH_MAX: usize = 4;
 const CHUNK: usize = 64 << 10;
 
 /// The files of a run directory with their types.
-const FILES: [(&str, &str); 20] = [
+const FILES: [(&str, &str); 21] = [
     ("report.html", "text/html; charset=utf-8"),
     ("summary.json", "application/json"),
     ("environment.json", "application/json"),
@@ -35,6 +35,7 @@ const FILES: [(&str, &str); 20] = [
     ("ack.hgrm", "text/plain; charset=utf-8"),
     ("send_delay.hgrm", "text/plain; charset=utf-8"),
     ("results.jtl", "text/csv; charset=utf-8"),
+    ("results-aggregated.jtl", "text/csv; charset=utf-8"),
     ("comparison.json", "application/json"),
     ("junit.xml", "text/xml; charset=utf-8"),
     ("summary.md", "text/plain; charset=utf-8"),
@@ -42,7 +43,7 @@ const FILES: [(&str, &str); 20] = [
 ];
 
 /// Files that are offered, where they are there.
-const OFFERED: [&str; 11] = [
+const OFFERED: [&str; 12] = [
     "report.html",
     "summary.json",
     "steps.csv",
@@ -51,6 +52,7 @@ const OFFERED: [&str; 11] = [
     "resources.csv",
     "latency.hlog",
     "results.jtl",
+    "results-aggregated.jtl",
     "junit.xml",
     "scenario.toml",
     "broker.log",

@@ -1,5 +1,5 @@
 //! Pages of runs: [`Live`] shows one while it runs and can stop it, [`PastRunsPage`] lists past
-//! ones.
+//! ones. [`MetricsPage`] offers a text to Prometheus.
 //!
 //! A thread of its own with a current-thread runtime serves them, at the lowest priority and away
 //! from the cores of brokers and generator where there are others. A run never waits for it: news
@@ -12,6 +12,7 @@ mod guard;
 mod hub;
 mod list_page;
 mod live;
+mod metrics_page;
 mod news;
 mod page;
 mod past;
@@ -25,6 +26,7 @@ mod watchers;
 pub use address::{Listen, parse_address};
 pub use error::ConsoleError;
 pub use live::{Live, LiveRun, LiveSettings, Outlook};
+pub use metrics_page::MetricsPage;
 pub use news::RunAbout;
 pub use past_page::PastRunsPage;
 pub use running::{Running, RunningFile};

@@ -24,6 +24,7 @@ mod sender;
 pub mod target;
 
 pub use buckets::{Buckets, LatencyStatistics, NamedPercentile};
+pub use encode::exposition;
 pub use outputs::{OutputSetting, Outputs};
 pub use point::{
     FigureKind, OutputItem, OutputNote, OutputPoint, PointFigure, PointSeries, PointTag, PointTags,

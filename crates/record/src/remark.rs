@@ -58,6 +58,13 @@ pub enum Remark {
     GeneratorBatched,
     /// Generator threads served messages in batches, because their work filled their cores.
     GeneratorRested,
+    /// `results.jtl` holds a part of the samples.
+    SamplesThinned {
+        /// There is a row for one of so many.
+        one_in: u64,
+        /// All samples.
+        of: u64,
+    },
     /// Repeats of a side do not count.
     RepeatsDoNotCount {
         /// How many.

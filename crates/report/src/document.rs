@@ -15,7 +15,7 @@ pub const UPLOT: &str = include_str!("../../../web/dist/uplot.js");
 type Label = fn(Lang) -> &'static str;
 
 /// Files of a run directory, with their purpose.
-const KNOWN_FILES: [(&str, Label); 19] = [
+const KNOWN_FILES: [(&str, Label); 20] = [
     ("comparison.json", Lang::comparison_json),
     ("summary.json", Lang::summary_json),
     ("timeseries.csv", Lang::timeseries_csv),
@@ -30,6 +30,7 @@ const KNOWN_FILES: [(&str, Label); 19] = [
     ("ack.hgrm", Lang::ack_hgrm),
     ("send_delay.hgrm", Lang::send_delay_hgrm),
     ("results.jtl", Lang::results_jtl),
+    ("results-aggregated.jtl", Lang::results_aggregated_jtl),
     ("junit.xml", Lang::junit_xml),
     ("summary.md", Lang::summary_md),
     ("scenario.toml", Lang::scenario_toml),

@@ -5,6 +5,7 @@
 
 mod actions;
 pub mod axis;
+mod badge;
 mod brokers;
 mod campaign;
 mod capacity;
@@ -46,6 +47,7 @@ mod text;
 mod words;
 mod write;
 
+pub use badge::{badge, comparison_badge};
 pub use campaign::{campaign_text, capacity_text, recommendation_text, step_line};
 pub use comparison::comparison_html;
 pub use comparison_junit::comparison_junit;

@@ -7,14 +7,20 @@ pub struct JmxOptions {
     pub pacing: Pacing,
     /// The form of messages on the wire.
     pub payload: PayloadStyle,
+    /// Messages under way of each publisher, instead of what its samplers say.
+    pub inflight: Option<u16>,
     /// Skip unsupported elements.
     pub ignore_unknown: bool,
 }
 
 impl JmxOptions {
     /// Exact rates and sizes, nothing ignored.
-    pub const DEFAULT: Self =
-        Self { pacing: Pacing::Exact, payload: PayloadStyle::ExactSize, ignore_unknown: false };
+    pub const DEFAULT: Self = Self {
+        pacing: Pacing::Exact,
+        payload: PayloadStyle::ExactSize,
+        inflight: None,
+        ignore_unknown: false,
+    };
 }
 
 /// How a constant throughput timer paces.

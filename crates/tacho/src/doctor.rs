@@ -1,9 +1,11 @@
 //! `tacho doctor`: limits set by the system.
 
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use tacho_lab::doctor::{Row, examine};
+use tacho_lab::doctor::{Row, examine, examine_broker_host};
+use tacho_monitor::{HostDescription, MonitorSpec, SourceSpec, Watch};
 use tacho_scenario::{Limits, Scenario};
 
 use crate::exit::{self, Failure};
@@ -32,10 +34,21 @@ pub(crate) struct DoctorArguments {
     #[arg(long)]
     remote_broker: bool,
 
+    /// The broker runs on the host of this agent (agent://HOST:PORT), which is examined too
+    ///
+    /// 'tacho monitor --listen' is the agent. Its nofile is that of the agent's own process: start
+    /// it with the limits of the broker. Implies --remote-broker.
+    #[arg(long, value_name = "SOURCE", conflicts_with = "remote_broker",
+          value_parser = |text: &str| MonitorSpec::parse(text).map_err(|error| error.to_string()))]
+    monitor: Option<MonitorSpec>,
+
     /// Print all settings as JSON
     #[arg(long)]
     json: bool,
 }
+
+/// How long an agent has to describe its host.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<u8, Failure> {
     // No limits: the command reports what this machine lacks instead of refusing the scenario.
@@ -44,19 +57,55 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<u8, Failure> {
     let scenario = scenario.map_err(|error| failure(&error))?;
     let needs = tacho_lab::needs::needs(&scenario);
     let needs = needs.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
-    let rows = examine(&needs, !arguments.remote_broker);
+    let host = arguments.monitor.as_ref().map(described).transpose()?;
+    let mut rows = examine(&needs, host.is_none() && !arguments.remote_broker);
+    let there = host.as_ref().map_or_else(Vec::new, |host| examine_broker_host(&needs, host));
+    if !arguments.json {
+        print!("{}", table(&arguments.scenario, "here", &rows));
+        if let Some(host) = &host {
+            println!("\nThe broker's host, {}:\n", host.host);
+            print!("{}", table(&arguments.scenario, "there", &there));
+        }
+    }
+    rows.extend(there);
     if arguments.json {
         let text = serde_json::to_string_pretty(&rows);
         println!("{}", text.map_err(|error| Failure::new(exit::UNEXPECTED, error))?);
-    } else {
-        print!("{}", table(&arguments.scenario, &rows));
     }
     let limits = rows.iter().any(|row| row.limits);
     Ok(if limits { exit::THRESHOLD } else { exit::OK })
 }
 
-fn table(scenario: &str, rows: &[Row]) -> String {
-    let heads = ["setting", "here", "EMQX guide", "BifroMQ"];
+/// What the agent tells about its host.
+fn described(spec: &MonitorSpec) -> Result<HostDescription, Failure> {
+    let invalid = |why: String| Failure::new(exit::INVALID_CONFIG, why);
+    if !matches!(spec.source, SourceSpec::Agent { .. }) {
+        return Err(invalid(format!(
+            "{} does not tell the settings of its host: run 'tacho monitor --listen' there, and \
+             give its agent://HOST:PORT",
+            spec.source
+        )));
+    }
+    let watch =
+        Watch::start(std::slice::from_ref(spec)).map_err(|error| invalid(error.to_string()))?;
+    let started = Instant::now();
+    while started.elapsed() < TOLD_WITHIN {
+        let reports = watch.reports();
+        if let Some(description) = reports.into_iter().find_map(|report| report.description) {
+            return Ok(description);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Err(invalid(format!(
+        "{} did not describe its host within {} s: older versions of Tacho cannot",
+        spec.source,
+        TOLD_WITHIN.as_secs()
+    )))
+}
+
+/// `place` says whose values the second column has.
+fn table(scenario: &str, place: &str, rows: &[Row]) -> String {
+    let heads = ["setting", place, "EMQX guide", "BifroMQ"];
     let cells = |row: &Row| {
         let or_none = |value: Option<&str>| value.unwrap_or("-").to_owned();
         [
@@ -86,9 +135,9 @@ fn table(scenario: &str, rows: &[Row]) -> String {
     }
     let commands: Vec<&str> = rows.iter().filter_map(|row| row.command.as_deref()).collect();
     if commands.is_empty() {
-        text.push_str("\nNothing here limits the scenario.\n");
+        let _ = writeln!(text, "\nNothing {place} limits the scenario.");
     } else {
-        text.push_str("\nCommands that lift these limits:\n");
+        let _ = writeln!(text, "\nCommands that lift these limits {place}:");
         commands.iter().for_each(|command| text.push_str(&format!("  {command}\n")));
     }
     text

@@ -23,6 +23,13 @@ pub(crate) struct PlanArguments {
     #[arg(long, help_heading = "JMeter plans", value_name = "HOW", default_value = "exact-size")]
     jmx_payload: PayloadArgument,
 
+    /// Unacknowledged messages of each publisher, instead of what mqtt.pub_inflight says
+    ///
+    /// 1 waits for each acknowledgement, as the public plugin does.
+    #[arg(long, help_heading = "JMeter plans", value_name = "N",
+          value_parser = clap::value_parser!(u16).range(1..))]
+    jmx_inflight: Option<u16>,
+
     /// Skip unsupported elements instead of refusing the plan
     #[arg(long, help_heading = "JMeter plans")]
     ignore_unknown: bool,
@@ -65,6 +72,7 @@ impl PlanArguments {
                     PayloadArgument::ExactSize => PayloadStyle::ExactSize,
                     PayloadArgument::Jmeter => PayloadStyle::Jmeter,
                 },
+                inflight: self.jmx_inflight,
                 ignore_unknown: self.ignore_unknown,
             },
             ..Adjustment::NONE

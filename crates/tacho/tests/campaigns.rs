@@ -33,6 +33,27 @@ fn tacho(arguments: &[&str], more: &[&str], dir: &Path) -> Output {
     command.output().expect("starts")
 }
 
+/// A job of GitHub Actions names a file for the summary of its step.
+#[test]
+fn the_summary_of_a_step_is_appended_unless_a_file_is_given() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("step.md");
+    for (given, parts) in [(false, 1), (true, 1), (false, 2)] {
+        let dir = folder.path().join(format!("run-{given}-{parts}"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        let load = SMALL.into_iter().filter(|word| !["--pause", "0s"].contains(word));
+        command.args(["run", "symmetric"]).args(load);
+        command.arg("--dir").arg(&dir).stdin(Stdio::null());
+        if given {
+            command.arg("--markdown").arg(folder.path().join("other.md"));
+        }
+        let output = command.env("GITHUB_STEP_SUMMARY", &page).output().expect("starts");
+        let said = text(&output.stderr);
+        let written = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{error}: {said}"));
+        assert_eq!(written.matches("## tacho symmetric").count(), parts, "{said}");
+    }
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -89,7 +110,9 @@ fn a_ladder_is_a_run_per_step_and_one_record() {
     fs::write(&page, "before\n").expect("writes");
     let (junit_name, page_name) = (junit.to_str().expect("name"), page.to_str().expect("name"));
     let arguments = ["ladder", "symmetric", steps, "--repeat", "2", "--junit", junit_name];
-    let output = tacho(&[&arguments[..], &["--markdown", page_name]].concat(), &SMALL, &dir);
+    let badge = folder.path().join("badge.svg");
+    let further = ["--markdown", page_name, "--badge", badge.to_str().expect("name")];
+    let output = tacho(&[&arguments[..], &further].concat(), &SMALL, &dir);
     let (said, table) = (text(&output.stderr), text(&output.stdout));
     let summary = summary(&dir);
     assert_code(output.status.code(), &summary, &[]);
@@ -131,6 +154,8 @@ fn a_ladder_is_a_run_per_step_and_one_record() {
     let xml = read(&junit);
     assert_eq!(xml, read(&dir.join("junit.xml")));
     assert_eq!(xml.matches("<testcase ").count(), made + 1, "{xml}");
+    let verdict = summary["verdict"].as_str().expect("a verdict").replace('_', " ");
+    assert!(read(&badge).contains(&format!("<title>symmetric: {verdict}</title>")), "{verdict}");
     assert_eq!(read(&page), format!("before\n{}", read(&dir.join("summary.md"))));
     assert!(read(&page).contains("| target\\_throughput=100 | "));
 }

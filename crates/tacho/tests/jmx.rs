@@ -62,6 +62,8 @@ fn assert_files_agree(directory: &Path, record: &serde_json::Value) {
     assert_eq!(steps.lines().count(), 2, "{steps}");
     assert!(steps.starts_with("step,label,"), "{steps}");
     let samples = read("results.jtl");
+    assert_eq!(samples.matches("MQTT Sub Sampler").count() as u64, received, "a row each");
+    let samples = read("results-aggregated.jtl");
     let mut lines = samples.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let head = lines.next().expect("a head");
     let column = |name: &str| head.iter().position(|known| *known == name).expect("a column");

@@ -1,8 +1,8 @@
 //! `tacho monitor` and `tacho run --monitor` as a user meets them.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -88,6 +88,88 @@ fn this_machine_is_shown_as_table_and_as_json() {
     assert_eq!(rows.len(), 2, "{}", text(&json.stderr));
     assert!(rows[0]["cpu"]["idle"].is_number());
     assert_eq!(rows[1]["processes"][0]["pid"], std::process::id());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_doctor_examines_the_brokers_host_by_its_agent() {
+    let agent = Agent::of_token();
+    let source = format!("agent://{}", agent.address);
+    let doctor = |arguments: &[&str]| {
+        let mut command =
+            tacho(&[&["doctor", "symmetric", "--monitor", &source], arguments].concat());
+        command.env("TACHO_MONITOR_TOKEN", TOKEN);
+        output(command)
+    };
+    let shown = doctor(&[]);
+    let said = text(&shown.stdout);
+    assert!(matches!(shown.status.code(), Some(0 | 99)), "{said} {}", text(&shown.stderr));
+    assert!(said.contains("\nThe broker's host, "), "{said}");
+    let lines = said.lines().filter(|line| line.starts_with("net.core.somaxconn "));
+    assert_eq!(lines.count(), 2, "{said}");
+    let json = doctor(&["--json"]);
+    let rows: serde_json::Value = serde_json::from_slice(&json.stdout).expect("is JSON");
+    let rows = rows.as_array().expect("rows");
+    let there = rows.iter().filter(|row| row["host"].is_string()).count();
+    assert_eq!(there * 2, rows.len(), "as many as here");
+    // It is the same machine: what both know is the same.
+    let value = |there: bool| {
+        let row = rows
+            .iter()
+            .find(|row| row["name"] == "fs.file-max" && row["host"].is_string() == there);
+        row.expect("a row")["current"].clone()
+    };
+    assert_eq!(value(true), value(false));
+
+    let refused = output(tacho(&["doctor", "--monitor", "local"]));
+    assert_eq!(refused.status.code(), Some(104));
+    assert!(text(&refused.stderr).contains("tacho monitor --listen"), "{}", text(&refused.stderr));
+}
+
+/// What `/metrics` of a process has, as soon as it has figures of a host.
+#[cfg(target_os = "linux")]
+fn scraped(child: &mut Child) -> String {
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let said = lines.next().expect("a line").expect("reads");
+    let url = said.strip_prefix("metrics at ").unwrap_or_else(|| panic!("no address in {said:?}"));
+    let address = url.trim_start_matches("http://").trim_end_matches("/metrics").to_owned();
+    let mut text = String::new();
+    wait_until("there are figures", || {
+        let mut stream = TcpStream::connect(&address).expect("listens");
+        let request =
+            format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("takes it");
+        text.clear();
+        stream.read_to_string(&mut text).expect("answers");
+        text.contains("tacho_host_cpu_")
+    });
+    text
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn figures_are_scraped_with_and_without_an_agent() {
+    let shown = ["monitor", "--metrics", "127.0.0.1:0", "--interval", "100ms", "--quiet"];
+    let agent = ["monitor", "--metrics", "127.0.0.1:0", "--listen", "127.0.0.1:0"];
+    for arguments in [&shown[..], &agent] {
+        let mut command = tacho(arguments);
+        command.env("TACHO_MONITOR_TOKEN", TOKEN);
+        let mut child = command.spawn().expect("starts");
+        let text = scraped(&mut child);
+        let _ = child.kill();
+        let _ = child.wait();
+        assert!(text.contains("\ntacho_monitor_hosts 1\n"), "{text}");
+        for line in text.lines().filter(|line| line.starts_with("tacho_host_")) {
+            let (series, value) = line.rsplit_once(' ').expect("two words");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            assert!(series.contains("{host=\""), "{line}");
+            let name = series.split('{').next().expect("a name");
+            assert!(text.contains(&format!("# TYPE {name} gauge\n")), "{line}");
+        }
+    }
+    let remote = output(tacho(&["monitor", "--metrics", "0.0.0.0:0"]));
+    assert_eq!(remote.status.code(), Some(104));
+    assert!(text(&remote.stderr).contains("--metrics-allow-remote"), "{}", text(&remote.stderr));
 }
 
 #[test]

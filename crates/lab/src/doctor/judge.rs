@@ -1,6 +1,8 @@
 //! Whether a setting is enough for a scenario: from what the scenario needs, and from what the
 //! kernel has counted since the machine started.
 
+use std::collections::BTreeMap;
+
 use crate::files::Files;
 use tacho_scenario::Needs;
 use tacho_scenario::format::thousands;
@@ -25,16 +27,49 @@ use Sufficiency::{Enough, Limits};
 
 /// What is known of a system.
 pub(super) struct System<'a> {
-    pub(super) files: Files<'a>,
-    pub(super) descriptors_hard: Option<u64>,
+    pub(super) facts: Facts<'a>,
     /// Broker and generator are both here.
     pub(super) one_machine: bool,
 }
 
+/// Where facts come from.
+pub(super) enum Facts<'a> {
+    /// This machine's files.
+    Here {
+        /// Below its root.
+        files: Files<'a>,
+        /// The hard limit of open files; none without one.
+        descriptors_hard: Option<u64>,
+    },
+    /// The broker's machine, whose agent tells settings by name, and no counters.
+    Told(&'a BTreeMap<String, String>),
+}
+
 impl System<'_> {
+    /// A file of this machine.
+    fn text(&self, path: &str) -> Option<String> {
+        match &self.facts {
+            Facts::Here { files, .. } => files.text(path),
+            Facts::Told(_) => None,
+        }
+    }
+
+    /// A setting of the kernel, as `sysctl` names it.
+    pub(super) fn sysctl(&self, name: &str) -> Option<String> {
+        match &self.facts {
+            Facts::Here { files, .. } => files.sysctl(name),
+            Facts::Told(settings) => settings.get(name).cloned(),
+        }
+    }
+
+    /// Is only the broker there, on another machine?
+    const fn is_brokers(&self) -> bool {
+        matches!(self.facts, Facts::Told(_))
+    }
+
     /// A counter of the TCP extensions since the machine started.
     fn tcp_counter(&self, name: &str) -> u64 {
-        let text = self.files.text("proc/net/netstat").unwrap_or_default();
+        let text = self.text("proc/net/netstat").unwrap_or_default();
         let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
         let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return 0 };
         let mut both = names.split_whitespace().zip(values.split_whitespace());
@@ -43,7 +78,7 @@ impl System<'_> {
 
     /// Packets that came faster than a core took them, since the machine started.
     fn packets_dropped(&self) -> u64 {
-        let text = self.files.text("proc/net/softnet_stat").unwrap_or_default();
+        let text = self.text("proc/net/softnet_stat").unwrap_or_default();
         let dropped = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
         text.lines().filter_map(dropped).sum()
     }
@@ -74,12 +109,15 @@ pub(super) fn descriptors(_: &System<'_>, value: &str, needs: &Needs) -> Suffici
 }
 
 pub(super) fn files(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
-    let open = system.files.sysctl("fs.file-nr");
+    let open = system.sysctl("fs.file-nr");
     let open = open.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0);
     at_least(number(value), open + needs.descriptors * system.ends(), "open files of the system")
 }
 
 pub(super) fn ports(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
+    if system.is_brokers() {
+        return Enough("clients take ports; a broker needs none beside its listeners'".to_owned());
+    }
     let mut bounds = value.split_whitespace().map(number);
     let (Some(first), Some(last)) = (bounds.next(), bounds.next()) else {
         return Enough("its two numbers cannot be read".to_owned());
@@ -119,6 +157,9 @@ fn arriving(needs: &Needs) -> u64 {
 }
 
 pub(super) fn packet_queue(system: &System<'_>, value: &str, _: &Needs) -> Sufficiency {
+    if system.is_brokers() {
+        return Enough("its agent does not tell whether packets were dropped there".to_owned());
+    }
     match system.packets_dropped() {
         0 => Enough("no packet was dropped there since the machine started".to_owned()),
         dropped => Limits {
@@ -156,13 +197,17 @@ pub(super) fn time_wait(system: &System<'_>, value: &str, needs: &Needs) -> Suff
 }
 
 pub(super) fn maps(system: &System<'_>, value: &str, _: &Needs) -> Sufficiency {
-    let maps = system.files.text("proc/self/maps");
+    if system.is_brokers() {
+        return Enough("its agent does not tell how many the broker has".to_owned());
+    }
+    let maps = system.text("proc/self/maps");
     let maps = maps.map_or(0, |text| text.lines().count() as u64);
     at_least(number(value), 2 * maps, "memory maps of one process, a broker on a JVM more")
 }
 
 pub(super) fn tracked(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
-    let now = system.files.number("proc/sys/net/netfilter/nf_conntrack_count").unwrap_or(0);
+    let now = system.sysctl("net.netfilter.nf_conntrack_count");
+    let now = now.and_then(|count| count.parse().ok()).unwrap_or(0);
     at_least(number(value), now + needs.clients, "tracked connections")
 }
 
@@ -176,7 +221,8 @@ pub(super) fn tracked_idle(_: &System<'_>, value: &str, needs: &Needs) -> Suffic
 }
 
 pub(super) fn tracked_ends(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
-    let max = system.files.number("proc/sys/net/netfilter/nf_conntrack_max").unwrap_or(u64::MAX);
+    let max = system.sysctl("net.netfilter.nf_conntrack_max");
+    let max = max.map_or(u64::MAX, |max| number(&max));
     let ended = (needs.connects_per_s * number(value).min(2 * TIME_WAIT_S) as f64) as u64;
     let tracked = ended.min(needs.clients) + needs.clients;
     if tracked <= max {

@@ -2,6 +2,7 @@
 //!
 //! The settings are those that the EMQX guide and the BifroMQ report name. What limits is worked
 //! out from the scenario, or read from counters that the kernel keeps of having run into a limit.
+//! Of the broker's host the agent there tells the settings.
 
 mod judge;
 mod settings;
@@ -11,13 +12,17 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::files::Files;
-use judge::{Sufficiency, System};
+use judge::{Facts, Sufficiency, System};
 use settings::{SETTINGS, Setting, SettingSource};
+use tacho_monitor::HostDescription;
 use tacho_scenario::Needs;
 
 /// One setting on this system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
+    /// Name of the broker's host, where it is that one's; absent for this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// As users write it.
     pub name: &'static str,
     /// Its value; absent where the system has no such setting.
@@ -37,8 +42,16 @@ pub struct Row {
 /// Looks at every setting. On `one_machine` broker and generator share the system.
 pub fn examine(needs: &Needs, one_machine: bool) -> Vec<Row> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let (files, descriptors_hard) = (Files(Path::new("/")), limit.maximum);
-    examine_system(&System { files, descriptors_hard, one_machine }, needs)
+    let facts = Facts::Here { files: Files(Path::new("/")), descriptors_hard: limit.maximum };
+    examine_system(&System { facts, one_machine }, needs)
+}
+
+/// The same settings on the broker's host, as its agent describes it.
+pub fn examine_broker_host(needs: &Needs, host: &HostDescription) -> Vec<Row> {
+    let system = System { facts: Facts::Told(&host.settings), one_machine: false };
+    let mut rows = examine_system(&system, needs);
+    rows.iter_mut().for_each(|row| row.host = Some(host.host.clone()));
+    rows
 }
 
 fn examine_system(system: &System<'_>, needs: &Needs) -> Vec<Row> {
@@ -56,7 +69,7 @@ fn row(system: &System<'_>, setting: &Setting, needs: &Needs) -> Row {
         Sufficiency::Limits { why, wanted } => (true, why, Some(command(setting, &wanted))),
     };
     let Setting { name, guide, bifromq, .. } = *setting;
-    Row { name, current, guide, bifromq, limits, why, command }
+    Row { host: None, name, current, guide, bifromq, limits, why, command }
 }
 
 /// What a person with the rights types.
@@ -88,8 +101,8 @@ mod tests {
             fs::create_dir_all(path.parent().expect("has one")).expect("is made");
             fs::write(path, text).expect("is written");
         }
-        let (files, descriptors_hard) = (Files(root.path()), Some(20_000));
-        let system = System { files, descriptors_hard, one_machine };
+        let facts = Facts::Here { files: Files(root.path()), descriptors_hard: Some(20_000) };
+        let system = System { facts, one_machine };
         examine_system(&system, needs)
     }
 
@@ -179,6 +192,36 @@ mod tests {
             let row = find(&rows, name);
             assert!(row.limits && row.why.contains(count), "{row:?}");
         }
+    }
+
+    #[test]
+    fn a_brokers_host_is_judged_by_what_its_agent_tells() {
+        let settings = [
+            ("nofile", "1024"),
+            ("fs.file-max", "31000"),
+            ("net.core.somaxconn", "4096"),
+            ("net.core.netdev_max_backlog", "1000"),
+            ("net.ipv4.ip_local_port_range", "32768 60999"),
+            ("net.ipv4.tcp_rmem", "4096 87380 65536"),
+        ];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let host = HostDescription {
+            host: "broker-1".to_owned(),
+            settings: settings.into(),
+            ..HostDescription::default()
+        };
+        let rows = examine_broker_host(&needs(), &host);
+        assert!(rows.iter().all(|row| row.host.as_deref() == Some("broker-1")));
+        for name in ["nofile", "net.ipv4.tcp_rmem"] {
+            assert!(find(&rows, name).limits, "{name}");
+        }
+        // Only the broker opens files there, and clients elsewhere take ports.
+        for name in ["fs.file-max", "net.core.somaxconn", "net.ipv4.ip_local_port_range"] {
+            assert!(!find(&rows, name).limits, "{name}");
+        }
+        // What is not told is not claimed.
+        assert!(find(&rows, "net.core.netdev_max_backlog").why.contains("does not tell"));
+        assert_eq!(find(&rows, "vm.max_map_count").current, None);
     }
 
     #[test]

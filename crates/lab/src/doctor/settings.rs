@@ -1,6 +1,6 @@
 //! The settings that both published reports name, with the values they ran with or advise.
 
-use super::judge::{self, Sufficiency, System};
+use super::judge::{self, Facts, Sufficiency, System};
 use tacho_scenario::Needs;
 
 /// How to look at a setting, and what others have it at.
@@ -30,12 +30,16 @@ pub(super) enum SettingSource {
 impl Setting {
     /// Its value on this system.
     pub(super) fn value(&self, system: &System<'_>) -> Option<String> {
+        let (files, descriptors_hard) = match &system.facts {
+            Facts::Here { files, descriptors_hard } => (files, descriptors_hard),
+            Facts::Told(settings) => return settings.get(self.name).cloned(),
+        };
         match self.source {
-            SettingSource::Sysctl => system.files.sysctl(self.name),
-            SettingSource::Module(path) => system.files.line(path),
-            SettingSource::OpenFiles => Some(
-                system.descriptors_hard.map_or_else(|| "unlimited".to_owned(), |n| n.to_string()),
-            ),
+            SettingSource::Sysctl => files.sysctl(self.name),
+            SettingSource::Module(path) => files.line(path),
+            SettingSource::OpenFiles => {
+                Some(descriptors_hard.map_or_else(|| "unlimited".to_owned(), |n| n.to_string()))
+            }
         }
     }
 }

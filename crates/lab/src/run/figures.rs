@@ -1,12 +1,15 @@
-//! Files of histograms and samples that other tools read: `latency.hlog`, `*.hgrm`, `results.jtl`.
+//! Files of histograms and samples that other tools read: `latency.hlog`, `*.hgrm`, `results.jtl`,
+//! `results-aggregated.jtl`.
 
 use std::fs::File;
 use std::io::BufWriter;
 
 use tacho_load::{Histogram, IntervalSnapshot, Totals};
 
-use tacho_record::Timestamp;
-use tacho_record::output::{HistogramLog, JtlWriter, OutputError, RunDirectory};
+use tacho_record::output::{
+    AggregatedWriter, HistogramLog, OutputError, RunDirectory, SampleRows, Thinned,
+};
+use tacho_record::{Remark, Timestamp};
 
 /// A histogram without values.
 pub(super) fn empty() -> Histogram {
@@ -18,24 +21,28 @@ pub(super) fn empty() -> Histogram {
 pub(super) struct FigureFiles<'d> {
     directory: &'d RunDirectory,
     log: HistogramLog<BufWriter<File>>,
-    jtl: JtlWriter<BufWriter<File>>,
+    samples: SampleRows,
+    aggregated: AggregatedWriter<BufWriter<File>>,
     /// Name and sum of all measured windows.
     measured: [(&'static str, Histogram); 4],
 }
 
 impl<'d> FigureFiles<'d> {
-    /// Begins the files of a run against `url`; `acknowledged` when every publication is.
+    /// Begins the files of a run against `url` that measures for `measured_s`; `acknowledged` when
+    /// every publication is.
     pub(super) fn begin(
         directory: &'d RunDirectory,
         started: Timestamp,
         url: &str,
         acknowledged: bool,
+        measured_s: f64,
     ) -> Result<Self, OutputError> {
         let started_ms = (started.seconds() * 1e3) as u64;
         Ok(Self {
             directory,
             log: directory.histograms(started)?,
-            jtl: directory.samples(started_ms, url, acknowledged)?,
+            samples: directory.sample_rows(started_ms, url, acknowledged, measured_s)?,
+            aggregated: directory.aggregated_samples(started_ms, url, acknowledged)?,
             measured: ["e2e", "service", "send_delay", "ack"].map(|name| (name, empty())),
         })
     }
@@ -60,9 +67,12 @@ impl<'d> FigureFiles<'d> {
                 .write(tag, start_s, length_s, histogram)
                 .map_err(|source| self.directory.error("latency.hlog", source))?;
         }
-        self.jtl
+        self.samples
             .write(start_s, interval)
-            .map_err(|source| self.directory.error("results.jtl", source))
+            .map_err(|source| self.directory.error("results.jtl", source))?;
+        self.aggregated
+            .write(start_s, interval)
+            .map_err(|source| self.directory.error("results-aggregated.jtl", source))
     }
 
     /// Takes one measured window.
@@ -75,13 +85,17 @@ impl<'d> FigureFiles<'d> {
         }
     }
 
-    /// Ends all files.
-    pub(super) fn end(mut self) -> Result<(), OutputError> {
+    /// Ends all files. Whether samples have no row in `results.jtl`.
+    pub(super) fn end(mut self) -> Result<Option<Remark>, OutputError> {
         self.log.flush().map_err(|source| self.directory.error("latency.hlog", source))?;
-        self.jtl.flush().map_err(|source| self.directory.error("results.jtl", source))?;
+        let thinned = self.samples.finish();
+        let thinned = thinned.map_err(|source| self.directory.error("results.jtl", source))?;
+        self.aggregated
+            .flush()
+            .map_err(|source| self.directory.error("results-aggregated.jtl", source))?;
         for (name, histogram) in self.measured.iter().filter(|(_, sum)| !sum.is_empty()) {
             self.directory.write_percentiles(name, histogram)?;
         }
-        Ok(())
+        Ok(thinned.map(|Thinned { one_in, of }| Remark::SamplesThinned { one_in, of }))
     }
 }

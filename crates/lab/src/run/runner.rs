@@ -208,7 +208,7 @@ pub fn run(
         ended_by,
         ..
     } = running;
-    figures.end()?;
+    let thinned = figures.end()?;
     group_files.end()?;
     if end == End::Completed {
         std::thread::sleep(Duration::from_nanos(collector.hosts_due_ns().saturating_sub(now_ns())));
@@ -227,9 +227,9 @@ pub fn run(
     let (mut record, rows, curves, hosts) = collector.finish(elapsed_s, aborted);
     record.given = config.given.clone();
     record.findings.extend(outgoing.end(&record));
-    let environment = Some(environment);
-    let data = RunData { record, rows, curves, hosts, brokers: broker_rows, environment };
-    Ok(Outcome { data, ending })
+    record.remarks.extend(thinned);
+    let (brokers, environment) = (broker_rows, Some(environment));
+    Ok(Outcome { data: RunData { record, rows, curves, hosts, brokers, environment }, ending })
 }
 
 /// The files of samples, written as the run goes on.
@@ -338,7 +338,8 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
         );
         let first = config.targets.first();
         let url = first.map_or("", |target| target.record.broker.as_str());
-        let figures = FigureFiles::begin(directory, started, url, facts.acknowledged)?;
+        let measured_s = plan.phases.iter().map(measured_s).sum();
+        let figures = FigureFiles::begin(directory, started, url, facts.acknowledged, measured_s)?;
         let mut probe = Probe::new(
             first.and_then(|target| target.record.pid),
             first.map(|target| target.cores.clone()).unwrap_or_default(),
@@ -538,5 +539,12 @@ fn planned(phase: &tacho_load::Phase) -> Option<Duration> {
             Some(Duration::from_nanos(*duration_ns))
         }
         _ => None,
+    }
+}
+
+fn measured_s(phase: &tacho_load::Phase) -> f64 {
+    match phase {
+        tacho_load::Phase::Measure { duration_ns, .. } => *duration_ns as f64 / 1e9,
+        _ => 0.0,
     }
 }

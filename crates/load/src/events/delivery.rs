@@ -30,6 +30,10 @@ pub struct Counters {
     pub disconnects: u64,
     /// CONNACKs of reconnecting clients.
     pub reconnects: u64,
+    /// Payload bytes of the messages written; a message of varying size counts with its largest.
+    pub payload_bytes_out: u64,
+    /// Payload bytes of the messages received.
+    pub payload_bytes_in: u64,
 }
 
 impl Counters {
@@ -46,6 +50,8 @@ impl Counters {
         self.unanswered += other.unanswered;
         self.disconnects += other.disconnects;
         self.reconnects += other.reconnects;
+        self.payload_bytes_out += other.payload_bytes_out;
+        self.payload_bytes_in += other.payload_bytes_in;
     }
 }
 

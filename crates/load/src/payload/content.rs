@@ -7,6 +7,11 @@ use super::{
     Pool, Template,
 };
 
+/// Places in the random text at which fillers of JMeter's form begin: streams take them in turn, in
+/// steps that have no divisor in common with it.
+const FILLERS: usize = 1024;
+const FILLER_STEP: usize = 37;
+
 /// The data that the payloads of all streams share.
 #[derive(Debug)]
 pub(crate) struct Contents {
@@ -86,6 +91,7 @@ impl Contents {
             }
         }
         let mut rng = fastrand::Rng::with_seed(seed);
+        let text = if text == 0 { 0 } else { text + FILLERS };
         let text = (0..text).map(|_| ALPHABET[rng.usize(..ALPHABET.len())]).collect();
         let pool = Pool::new(seed, random);
         Self { pool, zeros: vec![0; zeros], text, seed, unix_offset_ns, any_printable }
@@ -122,7 +128,9 @@ impl Contents {
                     self.stamp(header, out);
                 }
                 header.write_printable(out);
-                out.extend_from_slice(&self.text[..bytes - PRINTABLE_BYTES]);
+                // Invariant: the text is longer than the largest message by `FILLERS`.
+                let from = header.stream.index() * FILLER_STEP % FILLERS;
+                out.extend_from_slice(&self.text[from..][..bytes - PRINTABLE_BYTES]);
             }
         }
     }
@@ -210,6 +218,23 @@ mod tests {
             out[last] ^= 1;
             assert!(!contents.is_intact(&content, "topic", &HEADER, &out, &mut scratch));
         }
+    }
+
+    /// A thread of JMeter draws its text once and sends it with all its messages.
+    #[test]
+    fn jmeter_payloads_differ_between_publishers_and_not_between_messages() {
+        let content = Content::new(&Payload::Jmeter { bytes: 128, timestamp: false }, "client");
+        let contents = Contents::new(1, 0, [&content].into_iter());
+        let filler = |stream, seq| {
+            let header = Header { stream: StreamIndex::new(stream), seq, ..HEADER };
+            let mut out = Vec::new();
+            contents.write(&content, "topic", &header, &mut out);
+            out.split_off(PRINTABLE_BYTES)
+        };
+        assert_eq!(filler(4, 1), filler(4, 2));
+        let all: std::collections::BTreeSet<_> =
+            (0..1_000).map(|stream| filler(stream, 1)).collect();
+        assert_eq!(all.len(), 1_000);
     }
 
     #[test]

@@ -145,6 +145,7 @@ impl Worker {
             Verdict::Delivered { header, settled } => {
                 self.totals.received += 1;
                 self.recorder.received(cell, &header, now_ns);
+                self.recorder.cell(cell).payload_bytes_in += publish.payload.len() as u64;
                 if publish.retain {
                     self.note_retained(client, now_ns);
                 }

@@ -188,6 +188,7 @@ impl Worker {
             stream.number(intended_ns, &self.verifier.window());
             self.totals.expected += stream.receivers;
             self.recorder.sent(stream.cell, intended_ns, now_ns);
+            self.recorder.cell(stream.cell).payload_bytes_out += stream.payload_bytes;
         }
         Sent::Yes
     }

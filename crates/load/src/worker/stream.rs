@@ -57,6 +57,8 @@ pub(super) struct VirtualStream {
     pub(super) retain: bool,
     /// Size of all payloads; `None` where it varies.
     pub(super) fixed_bytes: Option<usize>,
+    /// Size of the largest payload.
+    pub(super) payload_bytes: u64,
     /// Size of the largest packet.
     pub(super) packet_bytes_max: usize,
     /// Deliveries that each message causes.
@@ -105,6 +107,7 @@ impl VirtualStream {
             fixed_bytes: Content::new(&block.payload, "")
                 .fixed_bytes()
                 .filter(|_| stream.response_topic.is_none()),
+            payload_bytes: bytes_max as u64,
             packet_bytes_max: head.frame_len()
                 + stream.response_topic.as_ref().map_or(0, |topic| topic.len() + 32),
             receivers: origin.receivers.into(),

@@ -13,6 +13,7 @@ mod prometheus;
 mod remote_write;
 #[cfg(test)]
 mod samples;
+mod scrape;
 mod totals;
 
 use std::fmt::Debug;
@@ -21,6 +22,7 @@ use crate::point::OutputItem;
 use crate::target::{InfluxSchema, OutputTarget, TargetKind};
 
 pub(crate) use otlp::refused_data_points;
+pub use scrape::exposition;
 
 /// Turns items into the bodies of requests, or into pieces of a file.
 pub(crate) trait Encode: Debug + Send {

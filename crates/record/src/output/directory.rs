@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use super::brokers::BrokerWriter;
 use super::hgrm::write_percentiles;
 use super::hlog::HistogramLog;
-use super::jtl::JtlWriter;
+use super::jtl::{AggregatedWriter, SampleRows};
 use super::resources::ResourceWriter;
 use super::steps::write_steps;
 use super::timeseries::SeriesWriter;
@@ -57,7 +57,8 @@ const FIRST: [&str; 2] = ["scenario.toml", "environment.json"];
 /// | `groups.csv`, `groups.hlog` | with several groups: a row and a histogram per second and group |
 /// | `resources.csv` | resource use of the watched hosts, a line per figure and second |
 /// | `latency.hlog` | a histogram per second and latency, HdrHistogram's interval log 1.3 |
-/// | `results.jtl` | connects, publications and receptions per second, for JMeter's listeners |
+/// | `results.jtl` | a row per connect, publication and reception, bounded, for JMeter |
+/// | `results-aggregated.jtl` | the same per second, for JMeter's listeners |
 /// | `e2e.hgrm` and others | percentiles of each latency, as HdrHistogram's plotting page reads
 /// them |
 /// | `summary.json` | the run record |
@@ -67,7 +68,7 @@ const FIRST: [&str; 2] = ["scenario.toml", "environment.json"];
 /// | `comparison.json` | of a comparison: its record |
 /// | `broker.log` | the output of a broker that the caller started |
 ///
-/// The first two are written at the start and the next five as the run goes on, so that a run that
+/// The first two are written at the start and the next seven as the run goes on, so that a run that
 /// is killed leaves what it measured.
 #[derive(Debug)]
 pub struct RunDirectory {
@@ -199,19 +200,37 @@ impl RunDirectory {
             .map_err(|source| self.error(&name, source))
     }
 
-    /// Begins `results.jtl` of a run that started at `started_ms` of Unix time and loads the broker
-    /// at `url`; `acknowledged` when every publication is acknowledged.
+    /// Begins `results.jtl`, a row per sample, of a run that started at `started_ms` of Unix time,
+    /// loads the broker at `url` and measures for `measured_s`; `acknowledged` when every
+    /// publication is acknowledged.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn samples(
+    pub fn sample_rows(
         &self,
         started_ms: u64,
         url: &str,
         acknowledged: bool,
-    ) -> Result<JtlWriter<BufWriter<File>>, OutputError> {
-        JtlWriter::new(self.open("results.jtl")?, started_ms, url, acknowledged)
-            .map_err(|source| self.error("results.jtl", source))
+        measured_s: f64,
+    ) -> Result<SampleRows, OutputError> {
+        let name = "results.jtl";
+        SampleRows::new(&self.file(name), started_ms, url, acknowledged, measured_s)
+            .map_err(|source| self.error(name, source))
+    }
+
+    /// Begins `results-aggregated.jtl`, a row per label, outcome and second, of the same run.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn aggregated_samples(
+        &self,
+        started_ms: u64,
+        url: &str,
+        acknowledged: bool,
+    ) -> Result<AggregatedWriter<BufWriter<File>>, OutputError> {
+        let name = "results-aggregated.jtl";
+        AggregatedWriter::new(self.open(name)?, started_ms, url, acknowledged)
+            .map_err(|source| self.error(name, source))
     }
 
     /// Writes `comparison.json`.

@@ -18,7 +18,7 @@ pub use groups::{GROUP_LOG, GroupWriter, group_tag};
 pub use hgrm::write_percentiles;
 pub use hlog::HistogramLog;
 pub use hlog_reader::{HlogError, LoggedHistogram, LoggedHistograms};
-pub use jtl::JtlWriter;
+pub use jtl::{AggregatedWriter, SAMPLE_ROWS_MAX, SampleRows, Thinned};
 pub use resources::ResourceWriter;
 pub use steps::write_steps;
 pub use timeseries::{SERIES_COLUMNS, SeriesWriter, series_cells};

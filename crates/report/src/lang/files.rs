@@ -18,7 +18,8 @@ catalogue! {
     service_hgrm: "percentiles of the service time", "服务时间的百分位";
     ack_hgrm: "percentiles of the time to the last acknowledgement", "到最后一次确认的时间的百分位";
     send_delay_hgrm: "percentiles of the generator's lateness", "负载生成器迟发程度的百分位";
-    results_jtl: "samples as JMeter writes them", "JMeter 格式的样本";
+    results_jtl: "a row per sample, as JMeter writes them: for its dashboard", "JMeter 格式，每个样本一行：供其仪表板使用";
+    results_aggregated_jtl: "samples per second, for JMeter's listeners; not for its dashboard", "每秒汇总的样本，供 JMeter 监听器使用，不适用于其仪表板";
     junit_xml: "thresholds and verdicts, for CI", "阈值与结论，供 CI 使用";
     summary_md: "the result as Markdown", "Markdown 格式的结果";
     scenario_toml: "the scenario as it ran: run it again with `tacho run scenario.toml`", "实际运行的场景：用 `tacho run scenario.toml` 重新运行";

@@ -196,6 +196,7 @@ fn remarks() -> Vec<Remark> {
         Remark::GeneratorSlept { why: Some(NoOwnCore::CpuQuota) },
         Remark::GeneratorBatched,
         Remark::GeneratorRested,
+        Remark::SamplesThinned { one_in: 8, of: 800_000 },
         Remark::RepeatsDoNotCount { out: 1, of: 2, side: text(), cause: None },
         Remark::RepeatsDoNotCount { out: 1, of: 2, side: text(), cause: Some(Cause::RunStopped) },
         Remark::MadeUp { count: 2 },

@@ -122,7 +122,8 @@ fn machines_divide_groups() {
         assert_eq!(filters.iter().filter(|filter| **filter == wanted).count(), 2);
     }
     assert_eq!(rate(&scenario.groups["Senders"].publish[0]).total(20), 200.0, "divided, not each");
-    assert!(translated("team.jmx", &[], &adjustment).notes.len() == 1);
+    let notes = translated("team.jmx", &[], &adjustment).notes;
+    assert!(notes.iter().all(|note| !note.contains("--machines")), "{notes:?}");
     let notes = translated("team.jmx", &[], &Adjustment::NONE).notes;
     assert!(notes.iter().any(|note| note.contains("--machines")), "{notes:?}");
 }
@@ -268,6 +269,53 @@ fn pacing_and_payload_as_jmeter_has_them_on_request() {
     let mixed = self::scenario("mixed.jmx", &[], &adjustment);
     let sensors = &mixed.groups["Sensors"].publish[0];
     assert!(matches!(sensors.model, Model::Open { .. }), "pauses are no throughput timer");
+}
+
+#[test]
+fn what_differs_from_jmeter_is_told() {
+    let note = |translation: &Translation, words: &str| {
+        translation.notes.iter().filter(|note| note.contains(words)).count()
+    };
+    let plain = translated("pairs.jmx", &[], &Adjustment::NONE);
+    assert_eq!(note(&plain, "--jmx-inflight 1"), 1, "{:?}", plain.notes);
+    assert_eq!(note(&plain, "then all subscribe"), 1, "{:?}", plain.notes);
+    assert_eq!(note(&plain, "scheduler"), 0);
+    let unacknowledged = translated("pairs.jmx", &[("q", "0")], &Adjustment::NONE);
+    assert_eq!(note(&unacknowledged, "--jmx-inflight 1"), 0, "nothing to wait for");
+
+    let text = fixture("pairs.jmx").text;
+    let scheduled = text.replacen(
+        "<boolProp name=\"ThreadGroup.scheduler\">false</boolProp>",
+        "<boolProp name=\"ThreadGroup.scheduler\">true</boolProp>\
+         <stringProp name=\"ThreadGroup.duration\">45</stringProp>",
+        1,
+    );
+    assert_ne!(scheduled, *text);
+    let scheduled = SourceText::new("scheduled.jmx", &scheduled);
+    let scheduled = translate(&scheduled, &[], &Adjustment::NONE).expect("translates");
+    assert_eq!(note(&scheduled, "duration of 45 s is the measured phase"), 1, "{scheduled:?}");
+
+    // The ramp of two seconds is not over when the measured phase begins.
+    let mut adjustment = Adjustment { warmup: Some(TimeSpan::from_secs(1)), ..Adjustment::NONE };
+    assert_eq!(note(&translated("pairs.jmx", &[], &adjustment), "growing load"), 0);
+    adjustment.jmx.pacing = Pacing::Jmeter;
+    assert_eq!(note(&translated("pairs.jmx", &[], &adjustment), "growing load"), 1);
+    adjustment.warmup = Some(TimeSpan::from_secs(2));
+    assert_eq!(note(&translated("pairs.jmx", &[], &adjustment), "growing load"), 0);
+}
+
+#[test]
+fn publishers_wait_for_acknowledgements_on_request() {
+    let with = |inflight, pacing| {
+        let mut adjustment = Adjustment::NONE;
+        (adjustment.jmx.inflight, adjustment.jmx.pacing) = (inflight, pacing);
+        scenario("pairs.jmx", &[], &adjustment).groups["Senders"].clone()
+    };
+    assert_eq!(with(None, Pacing::Exact).inflight, 65_535);
+    assert_eq!(with(Some(20), Pacing::Exact).inflight, 20);
+    let waiting = with(Some(1), Pacing::Jmeter);
+    assert_eq!(waiting.inflight, 1);
+    assert!(matches!(waiting.publish[0].model, Model::Jmeter { wait: true, .. }));
 }
 
 #[test]

@@ -246,12 +246,7 @@ impl Writer<'_> {
             let line = format!("target = {}", quoted(broker));
             self.line(&line);
         }
-        let waits = |stream: &Stream| stream.waits && stream.qos.fixed().as_deref() != Some("0");
-        if group.streams.iter().any(waits) {
-            self.line(
-                "inflight = 1  # each message waits for the acknowledgement of the previous one",
-            );
-        }
+        self.inflight(group);
         self.connect(group, connect).map_err(|e| e.on_line(connect.line))?;
         for stream in &group.streams {
             self.stream(name, group, stream).map_err(error)?;
@@ -260,6 +255,31 @@ impl Writer<'_> {
             self.subscription(name, subscription).map_err(error)?;
         }
         Ok(())
+    }
+
+    /// How many messages of a client may be without acknowledgement.
+    fn inflight(&mut self, group: &ThreadGroup) {
+        let acknowledged = |stream: &&Stream| stream.qos.fixed().as_deref() != Some("0");
+        let mut streams = group.streams.iter().filter(acknowledged).peekable();
+        if streams.peek().is_none() {
+            return;
+        }
+        match (self.adjustment.jmx.inflight, streams.any(|stream| stream.waits)) {
+            (Some(1), _) | (None, true) => self.line(
+                "inflight = 1  # each message waits for the acknowledgement of the previous one",
+            ),
+            (Some(window), _) => self.line(&format!("inflight = {window}")),
+            (None, false) => self.values.note(
+                "Samplers with mqtt.pub_inflight publish without waiting for acknowledgements. The \
+                 public mqtt-jmeter plugin does not know this setting: its threads wait for each \
+                 acknowledgement. --jmx-inflight 1 does so too.",
+            ),
+        }
+    }
+
+    /// Whether each message of a stream waits for the acknowledgement of the one before.
+    fn waits(&self, stream: &Stream) -> bool {
+        self.adjustment.jmx.inflight.map_or(stream.waits, |window| window == 1)
     }
 
     /// Client ids, and the file that has them or the credentials.
@@ -342,7 +362,8 @@ impl Writer<'_> {
                 self.model(stream, &rate);
             }
             None => {
-                let window = if stream.waits { 1 } else { WINDOW_UNPACED };
+                let own = if stream.waits { 1 } else { WINDOW_UNPACED };
+                let window = self.adjustment.jmx.inflight.map_or(own, u32::from);
                 self.values.note(format!(
                     "Group '{}': no timer paces its messages: each client keeps {window} in flight.",
                     group.name
@@ -358,7 +379,7 @@ impl Writer<'_> {
         match rate.from {
             Timed::Arrivals => self.line("model = \"poisson\""),
             Timed::Throughput if self.adjustment.jmx.pacing == Pacing::Jmeter => {
-                let wait = stream.waits;
+                let wait = self.waits(stream);
                 self.line(&format!("model = \"jmeter\"\nwait = {wait}"));
             }
             Timed::Throughput | Timed::Pause => {}
@@ -497,6 +518,22 @@ impl Writer<'_> {
             let own_s = groups.iter().map(|group| group.ramp_s).max().unwrap_or(0);
             let ramp_s = self.adjustment.ramp_up.map_or(own_s, |ramp| ramp.0.as_secs() as u32 + 1);
             self.line(&format!("warmup = \"{}s\"", ramp_s + WARMUP_S));
+            let warmup = self.adjustment.warmup;
+            if let Some(warmup) = warmup.filter(|warmup| warmup.0.as_secs() < u64::from(ramp_s)) {
+                self.values.note(format!(
+                    "The warm-up of {} s is shorter than the ramp-up of {ramp_s} s: publishers still \
+                     start in the measured phase, whose figures are those of a growing load.",
+                    warmup.0.as_secs_f64()
+                ));
+            }
+        }
+        if groups.iter().any(|group| !group.subscriptions.is_empty()) {
+            self.values.note(
+                "All clients connect, then all subscribe, then every publisher sends one message \
+                 over each of its paths, which is not counted; then the load begins. JMeter's \
+                 threads go through their samplers each for itself. In a converted file \
+                 phases.ready_probe = false leaves that message out.",
+            );
         }
         if let Some(end_s) = last_end {
             self.values.note(
@@ -507,6 +544,12 @@ impl Writer<'_> {
             self.line("warmup = \"0s\"");
             self.line(&format!("measure = \"{}ms\"", (end_s * 1e3).round().max(100.0)));
         } else {
+            if let Some(seconds) = scheduled {
+                self.values.note(format!(
+                    "The scheduler's duration of {seconds} s is the measured phase, after ramp-up \
+                     and warm-up. In JMeter it counts from the start of the thread group."
+                ));
+            }
             let seconds = scheduled.unwrap_or(MEASURE_S);
             self.line(&format!("measure = \"{seconds}s\""));
         }

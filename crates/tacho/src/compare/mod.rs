@@ -8,7 +8,9 @@ mod stored;
 use tacho_lab::compare::Condition;
 use tacho_record::RunDirectory;
 use tacho_record::{Comparison, SideCurve};
-use tacho_report::{comparison_junit, comparison_markdown, comparison_text, write_comparison};
+use tacho_report::{
+    comparison_badge, comparison_junit, comparison_markdown, comparison_text, write_comparison,
+};
 
 use crate::exit::{self, Failure};
 use crate::run::OutputArguments;
@@ -40,7 +42,11 @@ fn publish(
     let unexpected = |error: String| Failure::new(exit::UNEXPECTED, error);
     write_comparison(directory, comparison, curves, output.lang)
         .map_err(|error| unexpected(error.to_string()))?;
-    output.write_texts(|| comparison_junit(comparison), || comparison_markdown(comparison))?;
+    output.write_texts(
+        || comparison_junit(comparison),
+        || comparison_markdown(comparison),
+        || comparison_badge(comparison),
+    )?;
     if output.json {
         let json = serde_json::to_string_pretty(comparison);
         println!("{}", json.map_err(|error| unexpected(error.to_string()))?);

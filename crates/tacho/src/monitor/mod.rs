@@ -1,5 +1,6 @@
 //! `tacho monitor`: shows the resource use of a host, or offers it to runs on other machines.
 
+mod metrics;
 mod table;
 
 use std::io::{self, ErrorKind, Write};
@@ -19,6 +20,7 @@ use tacho_output::Outputs;
 use crate::exit::{self, Failure};
 use crate::out_arguments::OutArguments;
 use crate::signals::stop_flag;
+use metrics::HostMetrics;
 use table::Table;
 
 /// How long to wait before looking for rows and signals again.
@@ -71,6 +73,14 @@ pub(crate) struct MonitorArguments {
     #[command(flatten)]
     out: OutArguments,
 
+    /// Answer /metrics (for Prometheus) by HTTP at this host:port: the last figures of each host
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+
+    /// Allow a --metrics address that is not on loopback: everyone who reaches it sees the figures
+    #[arg(long, requires = "metrics")]
+    metrics_allow_remote: bool,
+
     /// Offer the figures at this address, host:port with a numeric host, to clients that know the
     /// token; port 0 takes a free one
     ///
@@ -93,6 +103,31 @@ pub(crate) fn monitor(arguments: &MonitorArguments) -> Result<u8, Failure> {
 }
 
 impl MonitorArguments {
+    /// The server of `/metrics`, where it is asked for.
+    fn host_metrics(&self, interval: Duration) -> Result<Option<HostMetrics>, Failure> {
+        let Some(address) = self.metrics else { return Ok(None) };
+        if !address.ip().is_loopback() && !self.metrics_allow_remote {
+            return Err(invalid(format!(
+                "everyone who reaches {address} would see the figures of this host: add \
+                 --metrics-allow-remote if that is meant, or use an address such as 127.0.0.1:{}",
+                address.port()
+            )));
+        }
+        HostMetrics::start(address, interval).map(Some)
+    }
+
+    /// This machine and the server of its `/metrics`, beside an agent that asks only for clients.
+    fn scraped(
+        &self,
+        processes: &[WatchedProcess],
+    ) -> Result<Option<(Watch, HostMetrics)>, Failure> {
+        let mut spec = self.source.clone();
+        spec.processes.extend(processes.iter().cloned());
+        let Some(metrics) = self.host_metrics(spec.interval)? else { return Ok(None) };
+        let watch = Watch::start(&[spec]).map_err(invalid)?;
+        Ok(Some((watch, metrics)))
+    }
+
     fn processes(&self) -> Vec<WatchedProcess> {
         let pids = self.pid.iter().map(|pid| ProcessSelector::Pid(*pid));
         let names = self.process.iter().map(|name| ProcessSelector::Name(name.clone()));
@@ -122,6 +157,7 @@ fn show(arguments: &MonitorArguments) -> Result<u8, Failure> {
     spec.processes.extend(processes);
     spec.interval = arguments.interval.unwrap_or(spec.interval);
     let stop = stop_flag()?;
+    let mut metrics = arguments.host_metrics(spec.interval)?;
     let mut watch = Watch::start(&[spec]).map_err(invalid)?;
     let outputs = arguments.out.open(Vec::new())?;
     let clock = HostClock::now();
@@ -150,6 +186,7 @@ fn show(arguments: &MonitorArguments) -> Result<u8, Failure> {
             }
             left -= 1;
             outputs.send(vec![clock.point(&row)]);
+            metrics.iter_mut().for_each(|metrics| metrics.take(&row));
             match printer.print(&row) {
                 Ok(()) => {}
                 // The reader has closed the pipe.
@@ -157,6 +194,7 @@ fn show(arguments: &MonitorArguments) -> Result<u8, Failure> {
                 Err(error) => return Err(Failure::new(exit::UNEXPECTED, error)),
             }
         }
+        metrics.iter_mut().for_each(HostMetrics::update);
     }
     farewell(&outputs);
     Ok(exit::OK)
@@ -206,6 +244,7 @@ fn offer(arguments: &MonitorArguments, address: SocketAddr) -> Result<u8, Failur
         }
     };
     let processes = arguments.processes();
+    let mut scraped = arguments.scraped(&processes)?;
     let agent = AgentServer::start(address, token, text.is_none(), ProcRoot::default(), processes)
         .map_err(invalid)?;
     eprintln!(
@@ -218,6 +257,10 @@ fn offer(arguments: &MonitorArguments, address: SocketAddr) -> Result<u8, Failur
     }
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(NAP);
+        if let Some((watch, metrics)) = &mut scraped {
+            watch.rows().iter().for_each(|row| metrics.take(row));
+            metrics.update();
+        }
     }
     let counts = agent.counts();
     eprintln!(

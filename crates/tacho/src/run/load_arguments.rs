@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use tacho_record::{Given, RunDirectory, RunRecord, Timestamp};
 use tacho_report::Lang;
-use tacho_report::{junit, markdown};
+use tacho_report::{badge, junit, markdown};
 use tacho_scenario::threshold::Threshold;
 use tacho_scenario::{Limits, Scenario, ScenarioError, SourceAddresses, Timing};
 
@@ -110,9 +110,14 @@ pub(crate) struct OutputArguments {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 
-    /// Also append summary.md to this file, such as $GITHUB_STEP_SUMMARY
+    /// Also append summary.md to this file; in a job of GitHub Actions, the summary of the step
+    /// ($GITHUB_STEP_SUMMARY) unless a file is given
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+
+    /// Also write a badge with the result to this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    badge: Option<PathBuf>,
 
     /// Language of the report: en or zh; terminal output stays English
     #[arg(long, value_name = "LANG", default_value = "en", value_parser = Lang::parse)]
@@ -158,14 +163,15 @@ impl OutputArguments {
 
     /// Writes the record to the files outside its directory that the arguments name.
     pub(super) fn write_elsewhere(&self, record: &RunRecord) -> Result<(), Failure> {
-        self.write_texts(|| junit(record), || markdown(record))
+        self.write_texts(|| junit(record), || markdown(record), || badge(record))
     }
 
-    /// Writes the JUnit report and the Markdown page that the arguments ask for.
+    /// Writes the JUnit report, the Markdown page and the badge that the arguments ask for.
     pub(crate) fn write_texts(
         &self,
         junit: impl FnOnce() -> String,
         markdown: impl FnOnce() -> String,
+        badge: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
         let written = |path: &Path, result: std::io::Result<()>| {
             result.map_err(|error| {
@@ -176,7 +182,11 @@ impl OutputArguments {
         if let Some(path) = &self.junit {
             written(path, std::fs::write(path, junit()))?;
         }
-        if let Some(path) = &self.markdown {
+        if let Some(path) = &self.badge {
+            written(path, std::fs::write(path, badge()))?;
+        }
+        let of_step = || std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
+        if let Some(path) = &self.markdown.clone().or_else(|| of_step().map(PathBuf::from)) {
             let file = OpenOptions::new().create(true).append(true).open(path);
             let append = |mut file: std::fs::File| file.write_all(markdown().as_bytes());
             written(path, file.and_then(append))?;

@@ -11,18 +11,21 @@ mod broker;
 mod collectd;
 mod dashboards;
 mod influxdb;
+mod jmeter;
 mod mosquitto_clients;
 mod node_exporter;
 mod operations;
 mod pages;
 mod persistent;
 mod plans;
+mod plot;
 mod process;
 mod prometheus;
 mod report;
 mod scenarios;
 mod scripts;
 mod sending;
+mod small_load;
 mod storms;
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -56,6 +59,8 @@ fn main() {
     report::register(&mut trials);
     pages::register(&mut trials);
     bridges::register(&mut trials);
+    jmeter::register(&mut trials);
+    plot::register(&mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }
 

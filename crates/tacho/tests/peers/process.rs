@@ -35,6 +35,10 @@ pub(crate) enum Peer {
     InfluxDb,
     /// Grafana's types, and a compiler that checks them.
     GrafanaSchema,
+    /// Java with JMeter's and HdrHistogram's libraries.
+    Jmeter,
+    /// Python with matplotlib.
+    Matplotlib,
 }
 
 impl Peer {
@@ -56,6 +60,8 @@ impl Peer {
             Self::Curl => "curl",
             Self::InfluxDb => "influxd",
             Self::GrafanaSchema => "@grafana/schema",
+            Self::Jmeter => "JMeter",
+            Self::Matplotlib => "matplotlib",
         }
     }
 
@@ -65,6 +71,15 @@ impl Peer {
             Self::Paho => {
                 let python = peers_dir().join("venv").join("bin").join("python");
                 python.is_file().then_some(python)
+            }
+            Self::Matplotlib => {
+                let venv = peers_dir().join("venv");
+                let stamp = std::fs::read_to_string(venv.join(".installed")).unwrap_or_default();
+                stamp.contains("matplotlib").then(|| venv.join("bin").join("python"))
+            }
+            Self::Jmeter => {
+                let is_complete = peers_dir().join("jmeter").join(".installed").is_file();
+                is_complete.then(|| on_path("java")).flatten()
             }
             Self::Playwright => {
                 let library = peers_dir().join("node_modules").join("playwright-core");
