@@ -69,6 +69,8 @@ pub(crate) struct RunPoints {
     started_ms: u64,
     /// Phases so far, by their start in seconds since the start of the run.
     phases: Vec<(f64, PhaseName)>,
+    /// End of the last second of the load.
+    end_ms: u64,
 }
 
 impl RunPoints {
@@ -86,7 +88,7 @@ impl RunPoints {
             .with(PointTag::Run, run)
             .with(PointTag::Scenario, scenario)
             .with(PointTag::Step, step);
-        Self { tags, started_ms: started.unix_ms(), phases: Vec::new() }
+        Self { tags, started_ms: started.unix_ms(), phases: Vec::new(), end_ms: 0 }
     }
 
     /// The run begins.
@@ -103,7 +105,7 @@ impl RunPoints {
 
     /// A second of the load: of all clients, and of groups and brokers where there are several.
     pub(crate) fn second(
-        &self,
+        &mut self,
         row: &SeriesRow,
         latencies: IntervalLatencies,
         parts: &[PartRow],
@@ -192,13 +194,16 @@ impl RunPoints {
 
     /// The window of a row. Messages that were due in the measured window arrive until the drain
     /// ends: all of that counts as measured, as in the record.
-    fn window(&self, row: &SeriesRow) -> PointWindow {
+    fn window(&mut self, row: &SeriesRow) -> PointWindow {
         let measured = [PhaseKind::Measure, PhaseKind::Resume, PhaseKind::Drain];
         let start_ms = self.at_ms(row.start_s);
+        // The file of the seconds has both to the millisecond. The end of a phase may leave a row
+        // of less than that: services refuse a point that is not later than the one before.
+        let end_ms = start_ms + (row.length_s * 1e3).round() as u64;
+        self.end_ms = end_ms.max(self.end_ms + 1);
         PointWindow {
             start_ms,
-            // The file of the seconds has both to the millisecond.
-            end_ms: start_ms + (row.length_s * 1e3).round() as u64,
+            end_ms: self.end_ms,
             phase: row.phase.to_string(),
             measured: Some(measured.iter().any(|kind| row.phase == *kind)),
         }

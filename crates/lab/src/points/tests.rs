@@ -57,7 +57,7 @@ fn runs_and_steps_of_campaigns_are_told_apart() {
 
 #[test]
 fn a_second_has_the_counts_of_its_row_and_its_window() {
-    let points = points("r", "r");
+    let mut points = points("r", "r");
     let parts = [
         PartRow {
             by: PartBy::Group,
@@ -91,6 +91,18 @@ fn a_second_has_the_counts_of_its_row_and_its_window() {
     assert_eq!(figure(broker, "connected").1, 2.0);
     let warm = points.second(&row(0.0, 1.0, PhaseKind::WarmUp), IntervalLatencies::default(), &[]);
     assert_eq!(point(&warm[0]).window.measured, Some(false));
+}
+
+#[test]
+fn a_row_of_less_than_a_millisecond_ends_after_the_one_before() {
+    let mut points = points("r", "r");
+    let mut end_of = |start_s, length_s| {
+        let row = row(start_s, length_s, PhaseKind::Drain);
+        let items = points.second(&row, IntervalLatencies::default(), &[]);
+        point(&items[0]).window.end_ms - STARTED_MS
+    };
+    let ends = [end_of(0.4972, 0.1612), end_of(0.6574, 0.0006), end_of(0.658, 0.0)];
+    assert_eq!(ends, [658, 659, 660]);
 }
 
 #[test]

@@ -42,7 +42,12 @@ impl Outgoing {
     }
 
     /// A second has passed.
-    pub(super) fn second(&self, row: &SeriesRow, latencies: IntervalLatencies, parts: &[PartRow]) {
+    pub(super) fn second(
+        &mut self,
+        row: &SeriesRow,
+        latencies: IntervalLatencies,
+        parts: &[PartRow],
+    ) {
         if !self.outputs.is_empty() {
             self.outputs.send(self.points.second(row, latencies, parts));
         }
