@@ -72,6 +72,7 @@ impl World {
             cast(&mut rng).into_iter().enumerate().map(|(i, role)| Client::new(i, role)).collect();
         let mut ledger = Ledger::default();
         ledger.findings.may_refuse = may_refuse;
+        ledger.wills.may_miss = may_refuse;
         ledger.names = clients.iter().map(|client| client.role.name.clone()).collect();
         Self {
             rng,
