@@ -44,6 +44,8 @@ pub(crate) struct World {
     shards: usize,
     /// The broker runs, or has just been killed.
     is_alive: bool,
+    /// The broker's disk may fail until it is killed.
+    disk_may_fail: bool,
     /// The first client is connected since this start.
     is_ready: bool,
     spawned: Instant,
@@ -72,7 +74,6 @@ impl World {
             cast(&mut rng).into_iter().enumerate().map(|(i, role)| Client::new(i, role)).collect();
         let mut ledger = Ledger::default();
         ledger.findings.may_refuse = may_refuse;
-        ledger.wills.may_miss = may_refuse;
         ledger.names = clients.iter().map(|client| client.role.name.clone()).collect();
         Self {
             rng,
@@ -81,6 +82,7 @@ impl World {
             broker: None,
             shards: 0,
             is_alive: false,
+            disk_may_fail: false,
             is_ready: false,
             spawned: Instant::now(),
             clients,
@@ -158,6 +160,7 @@ impl World {
         let mut share = |max| if self.rng.percent(50) { self.rng.below(max) as u32 } else { 0 };
         let (sync_error, short, delay_us) = (share(20), share(500), share(3_000));
         disk.set(DiskFault { sync_error, short, delay_us, ..DiskFault::default() });
+        self.disk_may_fail = true;
     }
 
     /// The broker is killed while it starts.
@@ -245,9 +248,13 @@ impl World {
             let now_ms = self.now_ms();
             self.outcome.kills += 1;
             self.ledger.kills_ms.push(now_ms);
-            self.ledger.wills.killed(now_ms);
+            self.ledger.wills.killed(now_ms, self.disk_may_fail);
         }
         self.part_from_all();
+        if std::mem::take(&mut self.disk_may_fail) {
+            // A CONNACK that was read after the kill promises no more than one before.
+            self.ledger.wills.killed(self.now_ms(), true);
+        }
     }
 
     /// After a kill: reads what is left in the sockets, then ends the connections.

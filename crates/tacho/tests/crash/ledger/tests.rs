@@ -286,7 +286,7 @@ fn no_will_after_disconnect_or_a_resume_in_time() {
     ledger.wills.ended(polite, Ending::Polite { at_ms: 1_000 });
     ledger.wills.ended(resumed, Ending::Lost { since_ms: 1_000 });
     ledger.wills.connecting(0, 2_000);
-    ledger.wills.resumed(0, 2_500);
+    ledger.wills.resumed(0, 2_500, false);
     assert_eq!(ledger.wills.missing(), 0);
     ledger.will_seen(polite);
     ledger.will_seen(resumed);
@@ -299,7 +299,7 @@ fn a_will_deletion_is_durable_after_the_commit_delay() {
     let (fresh, firm) = (will(&mut ledger, 0), will(&mut ledger, 0));
     ledger.wills.ended(fresh, Ending::Polite { at_ms: 1_900 });
     ledger.wills.ended(firm, Ending::Polite { at_ms: 500 });
-    ledger.wills.killed(2_000);
+    ledger.wills.killed(2_000, false);
     ledger.will_seen(fresh);
     assert_eq!(found(&ledger), []);
     ledger.will_seen(firm);
@@ -311,10 +311,30 @@ fn a_resume_that_is_late_or_in_doubt_leaves_a_will_open() {
     let mut ledger = ledger();
     let (late, doubtful) = (will(&mut ledger, 1), will(&mut ledger, 1));
     ledger.wills.ended(late, Ending::Lost { since_ms: 0 });
-    ledger.wills.resumed(0, 1_500);
+    ledger.wills.resumed(0, 1_500, false);
     ledger.wills.ended(doubtful, Ending::Lost { since_ms: 2_000 });
     ledger.wills.perhaps_resumed(0);
     ledger.will_seen(late);
     ledger.check_wills();
     assert_eq!(found(&ledger), []);
+}
+
+#[test]
+fn a_resume_on_a_failing_disk_leaves_wills_open_only_if_the_broker_dies() {
+    for dies in [false, true] {
+        let mut ledger = ledger();
+        let (before, of_resume) = (will(&mut ledger, 2), will(&mut ledger, 0));
+        ledger.wills.ended(before, Ending::Lost { since_ms: 1_000 });
+        ledger.wills.resumed(0, 1_500, true);
+        ledger.wills.stored_later(of_resume);
+        ledger.wills.ended(of_resume, Ending::Lost { since_ms: 2_000 });
+        assert_eq!(ledger.wills.missing(), 1);
+        if dies {
+            ledger.wills.killed(2_500, true);
+        }
+        ledger.will_seen(before);
+        ledger.check_wills();
+        let wanted: &[_] = if dies { &[] } else { &[(Kind::Will, 2)] };
+        assert_eq!(found(&ledger), wanted);
+    }
 }

@@ -22,6 +22,17 @@ enum Fate {
     Delayed { since_ms: u64 },
 }
 
+/// Whether what decides about a will is on the disk. On one that fails, a session is resumed before
+/// the resume and the will of its CONNECT are stored (DURABILITY.md, "Full and failing disks").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stored {
+    Yes,
+    /// Known to the broker, which may die before it is stored.
+    Later,
+    /// The broker died before: the session may be the one from before the CONNECT.
+    Unknown,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Will {
     client: usize,
@@ -30,6 +41,7 @@ struct Will {
     seen: u32,
     /// A retransmission is distinguishable from a second publication.
     exact: bool,
+    stored: Stored,
 }
 
 /// How a connection with a will ended.
@@ -47,14 +59,18 @@ pub(crate) enum Ending {
 #[derive(Default)]
 pub(crate) struct Wills {
     all: BTreeMap<u64, Will>,
-    /// The disk fails: a session whose end cannot be committed publishes no will.
-    pub(crate) may_miss: bool,
 }
 
 impl Wills {
     pub(crate) fn armed(&mut self, id: u64, client: usize, delay_s: u32, exact: bool) {
         let delay_ms = u64::from(delay_s) * 1000;
-        self.all.insert(id, Will { client, delay_ms, fate: Fate::Open, seen: 0, exact });
+        let (fate, stored) = (Fate::Open, Stored::Yes);
+        self.all.insert(id, Will { client, delay_ms, fate, seen: 0, exact, stored });
+    }
+
+    /// Its CONNECT resumed a session while the disk may fail.
+    pub(crate) fn stored_later(&mut self, id: u64) {
+        self.all.entry(id).and_modify(|will| will.stored = Stored::Later);
     }
 
     /// Its CONNECT did not reach the broker.
@@ -65,6 +81,7 @@ impl Wills {
     pub(crate) fn ended(&mut self, id: u64, ending: Ending) {
         let Some(will) = self.all.get_mut(&id) else { return };
         will.fate = match ending {
+            _ if will.stored == Stored::Unknown => Fate::Open,
             Ending::Unknown => Fate::Open,
             Ending::Polite { at_ms } => Fate::Deleted { at_ms },
             Ending::Lost { .. } if will.delay_ms == 0 => Fate::Must,
@@ -84,22 +101,29 @@ impl Wills {
         }
     }
 
-    /// The broker was killed. Deletions have no acknowledgement, so recent ones may be uncommitted.
-    pub(crate) fn killed(&mut self, now_ms: u64) {
+    /// The broker was killed. Deletions have no acknowledgement, so recent ones may be uncommitted,
+    /// and all of them if its disk may have failed.
+    pub(crate) fn killed(&mut self, now_ms: u64, disk_may_fail: bool) {
         for will in self.all.values_mut() {
+            if will.stored == Stored::Later {
+                (will.stored, will.fate) = (Stored::Unknown, Fate::Open);
+            }
             if let Fate::Deleted { at_ms } = will.fate {
-                let is_kept = now_ms - at_ms > COMMIT_DELAY_MS;
+                let is_kept = !disk_may_fail && now_ms - at_ms > COMMIT_DELAY_MS;
                 will.fate = if is_kept { Fate::MustNot } else { Fate::Open };
             }
         }
     }
 
-    /// The client has resumed its session.
-    pub(crate) fn resumed(&mut self, client: usize, now_ms: u64) {
+    /// The client has resumed its session; the resume is stored later if the disk may fail.
+    pub(crate) fn resumed(&mut self, client: usize, now_ms: u64, disk_may_fail: bool) {
         for will in self.all.values_mut().filter(|will| will.client == client) {
             let Fate::Delayed { since_ms } = will.fate else { continue };
             let is_early = now_ms < since_ms + will.delay_ms;
             will.fate = if is_early && will.seen == 0 { Fate::MustNot } else { Fate::Open };
+            if disk_may_fail {
+                will.stored = Stored::Later;
+            }
         }
     }
 
@@ -123,15 +147,11 @@ impl Wills {
 
     /// Whether a will of this client is still expected.
     pub(crate) fn is_expected(&self, client: usize) -> bool {
-        !self.may_miss
-            && self.all.values().any(|will| will.client == client && Self::is_missing(will))
+        self.all.values().any(|will| will.client == client && Self::is_missing(will))
     }
 
     /// Number of wills still expected.
     pub(crate) fn missing(&self) -> usize {
-        if self.may_miss {
-            return 0;
-        }
         self.all.values().filter(|will| Self::is_missing(will)).count()
     }
 }
@@ -158,10 +178,6 @@ impl Ledger {
         let missing = self.wills.all.iter().filter(|(_, will)| Wills::is_missing(will));
         let missing: Vec<u64> = missing.map(|(id, _)| *id).collect();
         for id in missing {
-            if self.wills.may_miss {
-                self.wills.all.remove(&id);
-                continue;
-            }
             let text =
                 format!("{:?} was not published: {}", self.wills.all[&id], self.describe(id));
             self.findings.add(Kind::Will, text);

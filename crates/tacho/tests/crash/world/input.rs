@@ -94,6 +94,7 @@ impl World {
         let viewer = known.viewer();
         let Some(link) = &mut known.link else { return };
         link.stage = Stage::Online;
+        let will = link.opening.will;
         if link.opening.clean_start && present {
             self.wrong(client, "an old session despite clean start");
         }
@@ -104,7 +105,11 @@ impl World {
             self.ledger.session_ended(viewer);
         }
         if present {
-            self.ledger.wills.resumed(client, now_ms);
+            let disk_may_fail = self.disk_may_fail;
+            self.ledger.wills.resumed(client, now_ms, disk_may_fail);
+            if let Some(will) = will.filter(|_| disk_may_fail) {
+                self.ledger.wills.stored_later(will.id);
+            }
         } else {
             known.epoch += 1;
             known.subscribed.clear();
