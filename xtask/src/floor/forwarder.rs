@@ -11,9 +11,10 @@ use std::os::fd::OwnedFd;
 
 use anyhow::{Context, Result};
 use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 
+use super::accepting::{self, FIRST_CLIENT, INPUT, LISTENER};
 use super::process::{pin_self, raise_descriptor_limit};
 use crate::mqtt;
 
@@ -23,10 +24,6 @@ const EVENTS_PER_WAIT: usize = 1024;
 const UNSENT_BYTES_MAX: usize = 256 * 1024;
 /// A longer packet ends its connection.
 const PACKET_BYTES_MAX: usize = 1 << 20;
-/// Events that are not those of a client.
-const LISTENER: u64 = 0;
-const INPUT: u64 = 1;
-const FIRST_CLIENT: u64 = 2;
 
 struct ForwarderClient {
     stream: TcpStream,
@@ -60,11 +57,7 @@ pub(super) fn run(cpu: Option<usize>) -> Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot listen")?;
     listener.set_nonblocking(true).context("cannot make the listener non-blocking")?;
     println!("{}", listener.local_addr().context("no local address")?.port());
-    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot create an epoll")?;
-    epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)
-        .context("cannot watch the listener")?;
-    epoll::add(&epoll, std::io::stdin(), EventData::new_u64(INPUT), EventFlags::IN)
-        .context("cannot watch the input: it must be a pipe or a terminal")?;
+    let epoll = accepting::watch(&listener, std::io::stdin())?;
     let mut forwarder = MqttForwarder {
         epoll,
         listener,
@@ -108,18 +101,7 @@ impl MqttForwarder {
     }
 
     fn accept(&mut self) -> Result<()> {
-        loop {
-            let stream = match self.listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error).context("cannot accept"),
-            };
-            stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
-            stream.set_nonblocking(true).context("cannot make a socket non-blocking")?;
-            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-            epoll::add(&self.epoll, &stream, EventData::new_u64(self.next), flags)
-                .context("cannot watch a socket")?;
+        while let Some(stream) = accepting::accept(&self.listener, &self.epoll, self.next)? {
             let client = ForwarderClient {
                 stream,
                 rest: Vec::new(),
@@ -131,6 +113,7 @@ impl MqttForwarder {
             self.clients.insert(self.next, client);
             self.next += 1;
         }
+        Ok(())
     }
 
     /// Takes in what has arrived, a buffer at a time.

@@ -6,6 +6,7 @@
 //! event loop of the broker, so that a mistake there cannot hide in its own yardstick. The pairs
 //! are such a client of MQTT: the yardstick of the load generator.
 
+pub(crate) mod accepting;
 mod client;
 mod forwarder;
 mod pairs;

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::{Context, Result, bail};
 use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
@@ -15,6 +15,7 @@ use super::hold::{Faults, Schedule, Treatment};
 use super::ledger::{Ledger, Testimony};
 use super::options::ResponderOptions;
 use super::wire::{self, Message, Request};
+use crate::floor::accepting::{self, FIRST_CLIENT, INPUT, LISTENER};
 use crate::floor::now_ns;
 
 const READ_BYTES: usize = 64 * 1024;
@@ -27,10 +28,6 @@ const SLEEP_NS: u64 = SECOND_NS / 10;
 /// More waiting messages or unsent bytes are an error: the load does not fit the limit.
 const WAITING_MAX: usize = 2_000_000;
 const UNSENT_BYTES_MAX: usize = 64 << 20;
-/// Events that are not those of a client.
-const LISTENER: u64 = 0;
-const INPUT: u64 = 1;
-const FIRST_CLIENT: u64 = 2;
 
 struct ServedClient {
     stream: TcpStream,
@@ -74,11 +71,7 @@ impl<'a> Responder<'a> {
         listener: TcpListener,
         input: &impl AsFd,
     ) -> Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot create an epoll")?;
-        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)
-            .context("cannot watch the listener")?;
-        epoll::add(&epoll, input, EventData::new_u64(INPUT), EventFlags::IN)
-            .context("cannot watch the input: it must be a pipe or a terminal")?;
+        let epoll = accepting::watch(&listener, input)?;
         Ok(Self {
             options,
             epoll,
@@ -132,23 +125,13 @@ impl<'a> Responder<'a> {
     }
 
     fn accept(&mut self) -> Result<()> {
-        loop {
-            let stream = match self.listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error).context("cannot accept"),
-            };
-            stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
-            stream.set_nonblocking(true).context("cannot make a socket non-blocking")?;
-            let key = self.next_client;
-            self.next_client += 1;
-            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-            epoll::add(&self.epoll, &stream, EventData::new_u64(key), flags)
-                .context("cannot watch a socket")?;
+        while let Some(stream) = accepting::accept(&self.listener, &self.epoll, self.next_client)? {
             let (rest, unsent) = (Vec::new(), Vec::new());
-            self.clients.insert(key, ServedClient { stream, mqtt5: false, rest, unsent, id: 0 });
+            let client = ServedClient { stream, mqtt5: false, rest, unsent, id: 0 };
+            self.clients.insert(self.next_client, client);
+            self.next_client += 1;
         }
+        Ok(())
     }
 
     fn handle(&mut self, key: u64, flags: EventFlags, now: u64) -> Result<()> {
