@@ -132,10 +132,10 @@ fn watch(http: Option<SocketAddr>, length: Duration) -> Result<Scrape> {
         thread::sleep(Duration::from_millis(500));
         let Some(http) = http else { continue };
         let begun = Instant::now();
-        last = metrics(http).map(|text| {
-            worst = worst.max(begun.elapsed());
-            Scrape { text, worst }
-        });
+        let answer = metrics(http);
+        // None at all is no quick one.
+        worst = worst.max(if answer.is_ok() { begun.elapsed() } else { PATIENCE });
+        last = answer.map(|text| Scrape { text, worst });
     }
     last
 }
