@@ -284,7 +284,7 @@ fn write(
         "# The load generator against an independent client, {date}\n\n\
          `cargo xtask agreement`, started {started}, revision {}.\n\n\
          {}, {} cores, {}. Broker on core {}, client on core {}, 1,000 pairs, 128 B, runs of {} s \
-         in turns. RunFigures are medians of the rounds that count: those in which the hypervisor \
+         in turns. Figures are medians of the rounds that count: those in which the hypervisor \
          took at most 2 %.\n\n{table}",
         machine.revision,
         machine.cpu,
