@@ -11,7 +11,7 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use tacho_access::{Memory, Users};
 use tacho_codec::{Connect, QoS, ReasonCode, Version};
-use tacho_testkit::{Client, connect};
+use tacho_testkit::{Client, connect, line_with, listening_address};
 use tempfile::TempDir;
 
 /// Runs `tacho` with this on standard input.
@@ -147,23 +147,13 @@ impl Broker {
         let log = BufReader::new(child.stderr.take().expect("is piped")).lines();
         let mut broker = Self { child, log, address: SocketAddr::from(([0; 4], 0)) };
         let line = broker.line_with("listening on ");
-        let address = line.split("listening on ").nth(1).and_then(|rest| rest.split(' ').next());
-        broker.address =
-            address.expect("an address").trim_end_matches(',').parse().expect("an address");
+        broker.address = listening_address(&line);
         broker
     }
 
     /// The next line of the log that has these words.
     fn line_with(&mut self, words: &str) -> String {
-        let mut seen = Vec::new();
-        for line in &mut self.log {
-            let line = line.expect("is text");
-            if line.contains(words) {
-                return line;
-            }
-            seen.push(line);
-        }
-        panic!("no {words:?} in {seen:#?}");
+        line_with(&mut self.log, words)
     }
 
     fn client(&self, user: &str, password: &str) -> (Client, ReasonCode) {

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tacho_codec::{Connect, ReasonCode, Version};
-use tacho_testkit::{Client, connect, wait_until};
+use tacho_testkit::{Client, connect, line_with, listening_address, wait_until};
 
 /// A broker whose log is read line by line; killed when dropped.
 struct Broker {
@@ -25,24 +25,13 @@ impl Broker {
         let address = SocketAddr::from(([0; 4], 0));
         let mut broker = Self { child, log, address };
         let line = broker.line_with("listening on ");
-        let address = line.split("listening on ").nth(1).and_then(|rest| rest.split(' ').next());
-        broker.address =
-            address.expect("an address").trim_end_matches(',').parse().expect("an address");
+        broker.address = listening_address(&line);
         broker
     }
 
     /// The next line of the log that has these words.
     fn line_with(&mut self, words: &str) -> String {
-        let lines = self.log.as_mut().expect("is read");
-        let mut seen = Vec::new();
-        for line in lines {
-            let line = line.expect("is text");
-            if line.contains(words) {
-                return line;
-            }
-            seen.push(line);
-        }
-        panic!("no {words:?} in {seen:#?}");
+        line_with(self.log.as_mut().expect("is read"), words)
     }
 
     fn signal(&self, signal: Signal) {

@@ -7,6 +7,8 @@
 
 #[cfg(feature = "broker")]
 mod broker;
+#[cfg(feature = "tacho")]
+mod broker_log;
 #[cfg(feature = "codec")]
 mod client;
 #[cfg(feature = "tacho")]
@@ -41,6 +43,8 @@ mod wait;
 
 #[cfg(feature = "broker")]
 pub use broker::{TestBroker, each_broker};
+#[cfg(feature = "tacho")]
+pub use broker_log::{line_with, listening_address};
 #[cfg(feature = "codec")]
 pub use client::{ALL_QOS, Client, Received, TimedOut, VERSIONS, connect, packet, will};
 #[cfg(feature = "tacho")]

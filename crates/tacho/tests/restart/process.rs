@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use tacho_codec::{ConnectProperties, ReasonCode, Version};
 
-use tacho_testkit::{Client, FaultyDisk, connect, wait_until};
+use tacho_testkit::{Client, FaultyDisk, connect, listening_address, wait_until};
 
 /// A broker on a free port; killed when dropped.
 pub(crate) struct Process {
@@ -66,8 +66,7 @@ impl Process {
                 further.lock().unwrap().push_str(&(line + "\n"));
             }
         });
-        let address = line.split("listening on ").nth(1).and_then(|rest| rest.split(' ').next());
-        let address = address.unwrap().parse().unwrap();
+        let address = listening_address(&line);
         Self { child, address, line, said: log }
     }
 
