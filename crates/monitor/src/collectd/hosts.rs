@@ -12,10 +12,10 @@ use crate::row::{
 /// Limit on tracked hosts: datagrams are not authenticated.
 const HOSTS_MAX: usize = 16;
 
-/// Limit on tracked identifiers per host.
+/// Limit on tracked identifiers per host, and on gauges of a round.
 const SERIES_MAX: usize = 8192;
 
-/// Limit on disks and on file systems of a round; counters have the limit of series, too.
+/// Limit on disks and on file systems of a round.
 const DISKS_MAX: usize = 256;
 
 /// collectd's default interval.
@@ -58,6 +58,8 @@ struct Round {
     began_ns: Option<u64>,
     time_ns: u64,
     interval_ns: u64,
+    /// Readings that no counter bounds.
+    gauges: usize,
     /// Shares by state of each core; `None` is the whole machine.
     cpu: BTreeMap<Option<usize>, [f64; 8]>,
     load: Option<[f64; 3]>,
@@ -160,16 +162,20 @@ impl Host {
             interval_ns => interval_ns,
         };
         let Some(figures) = self.figures(reading) else {
-            return self.counters.len() < SERIES_MAX;
+            return self.counters.len() < SERIES_MAX && self.round.gauges < SERIES_MAX;
         };
         self.round.add(reading, &figures);
         true
     }
 
     /// Gauges unchanged, counters as rates per second; `None` before the second reading of a
-    /// counter.
+    /// counter and beyond the limit on gauges.
     fn figures(&mut self, reading: &Reading) -> Option<Vec<f64>> {
         if let [DataValue::Gauge(_), ..] = reading.values[..] {
+            if self.round.gauges >= SERIES_MAX {
+                return None;
+            }
+            self.round.gauges += 1;
             let gauge = |value: &DataValue| match value {
                 DataValue::Gauge(value) => *value,
                 _ => f64::NAN,
