@@ -150,10 +150,7 @@ impl Scrape {
 
     fn add_interface(&mut self, metric: &str, sample: &Sample, count: u64) {
         let Some(name) = sample.label("device") else { return };
-        if self.interfaces.len() >= INSTANCES_MAX && !self.interfaces.contains_key(name) {
-            return;
-        }
-        let interface = self.interfaces.entry(name.to_owned()).or_default();
+        let Some(interface) = tracked(&mut self.interfaces, name) else { return };
         match metric {
             "receive_bytes_total" => interface.rx_bytes = count,
             "transmit_bytes_total" => interface.tx_bytes = count,
@@ -169,10 +166,7 @@ impl Scrape {
 
     fn add_disk(&mut self, metric: &str, sample: &Sample, count: u64) {
         let Some(name) = sample.label("device") else { return };
-        if self.disks.len() >= INSTANCES_MAX && !self.disks.contains_key(name) {
-            return;
-        }
-        let disk = self.disks.entry(name.to_owned()).or_default();
+        let Some(disk) = tracked(&mut self.disks, name) else { return };
         let millis = whole(sample.value * 1e3);
         match metric {
             "reads_completed_total" => disk.reads = count,
@@ -191,12 +185,10 @@ impl Scrape {
         else {
             return;
         };
-        let is_of_interest = device.starts_with("/dev/") || point == "/";
-        let is_full = self.file_systems.len() >= INSTANCES_MAX;
-        if !is_of_interest || is_full && !self.file_systems.contains_key(point) {
+        if !device.starts_with("/dev/") && point != "/" {
             return;
         }
-        let system = self.file_systems.entry(point.to_owned()).or_default();
+        let Some(system) = tracked(&mut self.file_systems, point) else { return };
         device.clone_into(&mut system.device);
         match metric {
             "size_bytes" => system.total = bytes,
@@ -288,6 +280,14 @@ impl Scrape {
         used.map(|(name, counters)| InterfaceCounters { name: name.clone(), ..counters.clone() })
             .collect()
     }
+}
+
+/// The entry called `name`, a new one within the limit on instances.
+fn tracked<'m, T: Default>(all: &'m mut BTreeMap<String, T>, name: &str) -> Option<&'m mut T> {
+    if all.len() >= INSTANCES_MAX && !all.contains_key(name) {
+        return None;
+    }
+    Some(all.entry(name.to_owned()).or_default())
 }
 
 /// A count, bounded so that sums of a few do not overflow.
