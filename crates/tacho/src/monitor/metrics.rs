@@ -55,7 +55,13 @@ impl HostMetrics {
     /// Writes the text anew, where rows have come or hosts have fallen silent.
     pub(super) fn update(&mut self) {
         let (now_ns, before) = (now_ns(), self.rows.len());
-        self.rows.retain(|_, row| now_ns.saturating_sub(row.at_ns) < self.silent_ns);
+        let silent_ns = self.silent_ns;
+        self.rows.retain(|_, row| {
+            // A host may have an interval of its own: collectd sends every 10 s, and a row is
+            // complete when the next one begins.
+            let own_ns = row.length_ns.saturating_mul(u64::from(SILENT_INTERVALS));
+            now_ns.saturating_sub(row.at_ns) < silent_ns.max(own_ns)
+        });
         if !self.is_stale && self.rows.len() == before {
             return;
         }
