@@ -54,7 +54,7 @@ fn payload_bytes(total: u64, messages: u64) -> u64 {
 
 /// Whether latencies of the interval belong to a measured window.
 fn is_measured(interval: &IntervalSnapshot) -> bool {
-    matches!(interval.phase, PhaseKind::Measure | PhaseKind::Drain)
+    matches!(interval.phase, PhaseKind::Measure | PhaseKind::Resume | PhaseKind::Drain)
 }
 
 /// What the tests of both files write.

@@ -129,6 +129,10 @@ impl SampleRows {
     /// When they cannot be written.
     pub fn write(&mut self, start_s: f64, interval: &IntervalSnapshot) -> io::Result<()> {
         self.plan(interval);
+        // Without a warm-up a first second may have many times as many samples as there are rows.
+        while self.rows + self.samples(interval) / self.one_in > self.rows_max {
+            self.thin()?;
+        }
         let counters = &interval.counters;
         let place = |bytes, sent_bytes| Place {
             start_ms: self.started_ms + (start_s * 1e3) as u64,
@@ -163,8 +167,7 @@ impl SampleRows {
     fn plan(&mut self, interval: &IntervalSnapshot) {
         let len_s = interval.len_ns as f64 / 1e9;
         if interval.phase == PhaseKind::WarmUp && len_s > 0.5 {
-            let published = if self.acknowledged { &interval.ack } else { &interval.send_delay };
-            let rows = (published.len() + interval.e2e.len()) as f64;
+            let rows = (self.published(interval).len() + interval.e2e.len()) as f64;
             self.warm_per_s = self.warm_per_s.max(rows / len_s);
         }
         if interval.phase == PhaseKind::Measure && !self.is_planned {
@@ -174,6 +177,21 @@ impl SampleRows {
                 self.one_in = self.one_in.max((wanted.ceil() as u64).next_power_of_two());
             }
         }
+    }
+
+    /// How many samples `interval` has.
+    fn samples(&self, interval: &IntervalSnapshot) -> u64 {
+        let (connect, subscribe) = (&interval.connect, &interval.subscribe);
+        let plain = connect.ok_us.len() + connect.failed_us.len() + subscribe.failed_us.len();
+        if !is_measured(interval) {
+            return plain;
+        }
+        plain + self.published(interval).len() + interval.ack_failed.len() + interval.e2e.len()
+    }
+
+    /// The times of what counts as published.
+    const fn published<'i>(&self, interval: &'i IntervalSnapshot) -> &'i Histogram {
+        if self.acknowledged { &interval.ack } else { &interval.send_delay }
     }
 
     /// Samples with these times.
