@@ -36,8 +36,8 @@ pub(crate) struct DoctorArguments {
 
     /// The broker runs on the host of this agent (agent://HOST:PORT), which is examined too
     ///
-    /// 'tacho monitor --listen' is the agent. Its nofile is that of the agent's own process: start
-    /// it with the limits of the broker. Implies --remote-broker.
+    /// 'tacho monitor --listen' is the agent. It tells nofile of the broker's process where it
+    /// knows that: agent://HOST:PORT?port=1883. Implies --remote-broker.
     #[arg(long, value_name = "SOURCE", conflicts_with = "remote_broker",
           value_parser = |text: &str| MonitorSpec::parse(text).map_err(|error| error.to_string()))]
     monitor: Option<MonitorSpec>,

@@ -105,7 +105,9 @@ fn ceiling(value: &str) -> u64 {
 }
 
 pub(super) fn descriptors(_: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
-    at_least(number(value), needs.descriptors, "open files of one process")
+    // Several processes with different limits have all of them.
+    let least = value.split(", ").map(number).min().unwrap_or(u64::MAX);
+    at_least(least, needs.descriptors, "open files of one process")
 }
 
 pub(super) fn files(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {

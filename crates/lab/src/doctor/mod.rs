@@ -62,7 +62,7 @@ fn row(system: &System<'_>, setting: &Setting, needs: &Needs) -> Row {
     let current = setting.value(system);
     let judgement = match &current {
         Some(value) => (setting.judge)(system, value, needs),
-        None => Sufficiency::Enough("this system does not have it".to_owned()),
+        None => Sufficiency::Enough(why_absent(system, setting).to_owned()),
     };
     let (limits, why, command) = match judgement {
         Sufficiency::Enough(why) => (false, why, None),
@@ -70,6 +70,16 @@ fn row(system: &System<'_>, setting: &Setting, needs: &Needs) -> Row {
     };
     let Setting { name, guide, bifromq, .. } = *setting;
     Row { host: None, name, current, guide, bifromq, limits, why, command }
+}
+
+/// Why a setting has no value.
+const fn why_absent(system: &System<'_>, setting: &Setting) -> &'static str {
+    match (&system.facts, &setting.source) {
+        (Facts::Told(_), SettingSource::OpenFiles) => {
+            "its agent does not know the broker's process: add ?port=1883 to its address"
+        }
+        _ => "this system does not have it",
+    }
 }
 
 /// What a person with the rights types.
@@ -222,6 +232,19 @@ mod tests {
         // What is not told is not claimed.
         assert!(find(&rows, "net.core.netdev_max_backlog").why.contains("does not tell"));
         assert_eq!(find(&rows, "vm.max_map_count").current, None);
+    }
+
+    #[test]
+    fn the_least_limit_of_open_files_counts_and_an_unknown_one_is_called_so() {
+        let told = |name: &str, value: &str| {
+            let settings = [(name.to_owned(), value.to_owned())].into();
+            let host = HostDescription { settings, ..HostDescription::default() };
+            find(&examine_broker_host(&needs(), &host), "nofile").clone()
+        };
+        assert!(told("nofile", "1024, 1048576").limits);
+        assert!(!told("nofile", "1048576, 524288").limits);
+        let unknown = told("nofile (not the broker's)", "1024");
+        assert!(!unknown.limits && unknown.why.contains("agent"), "{unknown:?}");
     }
 
     #[test]
