@@ -1,6 +1,8 @@
 //! Shared groups and long queues are worked off in pieces: on simulated loops, where turns can be
 //! counted.
 
+use std::ops::RangeInclusive;
+
 use tacho_codec::{Connect, Direction, Packet, PacketId, Publish, QoS, split_frame};
 use tacho_net::sim::Peer;
 use tacho_testkit::connect;
@@ -11,9 +13,9 @@ use super::turns::{
 };
 
 /// Messages at QoS 1, numbered, in one write.
-fn publish_numbered(peer: &Peer, topic: &str, count: u16) {
+fn publish_numbered(peer: &Peer, topic: &str, numbers: RangeInclusive<u16>) {
     let mut bytes = Vec::new();
-    for number in 1..=count {
+    for number in numbers {
         let (payload, packet_id) = (number.to_be_bytes(), PacketId::new(number));
         let qos = QoS::AtLeastOnce;
         let publish = Publish { topic, qos, packet_id, payload: &payload, ..Publish::default() };
@@ -57,7 +59,7 @@ fn a_message_for_thousands_of_groups_reaches_each_once_in_many_short_turns() {
         peer.receive(usize::MAX);
     }
     // The second message is behind the first one in each group.
-    publish_numbered(&publisher, "t", 2);
+    publish_numbered(&publisher, "t", 1..=2);
     let Beside { turns, wait, .. } = turns_beside(cluster, &other);
     assert!(turns > 8 && wait <= 2, "{turns} turns, {wait} between answers");
     let got = numbers(&member);
@@ -80,7 +82,7 @@ fn what_a_member_leaves_behind_goes_to_others_in_many_short_turns_and_in_order()
         ["other", "publisher", "leaver", "heir"].map(|id| connected(cluster, id));
     subscribe_at(&leaver, "$share/g/t", QoS::AtLeastOnce);
     settle(cluster);
-    publish_numbered(&publisher, "t", MESSAGES);
+    publish_numbered(&publisher, "t", 1..=MESSAGES);
     settle(cluster);
     assert_eq!(numbers(&leaver), (1..=WINDOW).collect::<Vec<_>>(), "none is acknowledged");
     subscribe_at(&heir, "$share/g/t", QoS::AtLeastOnce);
@@ -94,6 +96,31 @@ fn what_a_member_leaves_behind_goes_to_others_in_many_short_turns_and_in_order()
     assert_eq!(cluster.counter("waiting"), u64::from(MESSAGES), "the rest waits in its session");
     let longest_ns = cluster.counter("turn_ns_max");
     assert!(longest_ns < LONGEST_TURN_NS, "{longest_ns} ns");
+}
+
+#[test]
+fn newer_messages_wait_behind_what_a_member_leaves_behind() {
+    const MESSAGES: u16 = 1_000;
+    const NEWER: u16 = 10;
+    let toml = "shards = 1\nshared_subscription_strategy = 'hash_topic'";
+    let mut cluster = busy_cluster(toml);
+    let cluster = &mut cluster;
+    let [publisher, leaver, heir] =
+        ["publisher", "leaver", "heir"].map(|id| connected(cluster, id));
+    subscribe_at(&leaver, "$share/g/t", QoS::AtLeastOnce);
+    settle(cluster);
+    publish_numbered(&publisher, "t", 1..=MESSAGES);
+    settle(cluster);
+    subscribe_at(&heir, "$share/g/t", QoS::AtLeastOnce);
+    settle(cluster);
+    assert!(leaver.send(&[0xe0, 0]));
+    leaver.arrive(usize::MAX);
+    while cluster.counter("shared_redelivered_total") == 0 {
+        cluster.loops().turn(0);
+    }
+    publish_numbered(&publisher, "t", MESSAGES + 1..=MESSAGES + NEWER);
+    settle(cluster);
+    assert_eq!(numbers(&heir), (1..=MESSAGES + NEWER).collect::<Vec<_>>());
 }
 
 #[test]
@@ -111,7 +138,7 @@ fn a_long_queue_leaves_in_many_short_turns_and_in_order() {
     settle(cluster);
     drop(absent);
     settle(cluster);
-    publish_numbered(&publisher, "t", MESSAGES);
+    publish_numbered(&publisher, "t", 1..=MESSAGES);
     settle(cluster);
     assert_eq!(cluster.counter("waiting"), u64::from(MESSAGES));
     let back = cluster.connect(0);

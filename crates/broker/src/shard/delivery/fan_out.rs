@@ -71,20 +71,20 @@ impl FanOut {
         Self { groups, ..self }
     }
 
-    /// All its receivers, and how many of them have it.
-    fn len(&self) -> usize {
-        self.targets.len() + len_of(self.groups.as_ref())
-    }
-
+    /// How many of its receivers have it.
     fn done(&self) -> usize {
         self.position + self.groups_position
+    }
+
+    fn has_groups_left(&self) -> bool {
+        self.groups_position < len_of(self.groups.as_ref())
     }
 }
 
 /// Shared groups that a message goes to.
 type GroupList = Option<Rc<[Arc<Group>]>>;
 
-pub(super) fn len_of(groups: Option<&Rc<[Arc<Group>]>>) -> usize {
+fn len_of(groups: Option<&Rc<[Arc<Group>]>>) -> usize {
     groups.map_or(0, |groups| groups.len())
 }
 
@@ -93,9 +93,9 @@ impl Shard {
     /// or it must not overtake an unfinished one: then it waits, so that order never breaks.
     #[inline]
     pub(in crate::shard) fn fan_out(&mut self, net: &mut Net, mut fan_out: FanOut) {
-        let targets_len = fan_out.len();
+        let targets_len = fan_out.targets.len();
         fan_out.newest_session = self.sessions.newest_generation();
-        if self.finishes_now(&fan_out.message, targets_len) {
+        if fan_out.groups.is_none() && self.finishes_now(&fan_out.message, targets_len) {
             self.delivery.left_this_turn = self.delivery.left_this_turn.saturating_sub(targets_len);
             let finished = self.advance(net, &mut fan_out, usize::MAX);
             debug_assert!(finished, "an unlimited budget suffices");
@@ -105,15 +105,16 @@ impl Shard {
     }
 
     /// Splits the groups of a message: those that get it at once, and those that wait in its
-    /// fan-out because they are many, or because it must not overtake others.
+    /// fan-out because they are many, or because it must not overtake others or what members left
+    /// behind.
     #[inline]
     pub(super) fn at_once_or_later(
         &self,
         groups: GroupList,
         message: &Message,
     ) -> (GroupList, GroupList) {
-        let is_short = len_of(groups.as_ref()) <= AT_ONCE_MAX;
-        if groups.is_none() || (is_short && self.may_overtake(message)) {
+        let is_next = len_of(groups.as_ref()) <= AT_ONCE_MAX && !self.is_redistributing();
+        if groups.is_none() || (is_next && self.may_overtake(message)) {
             (groups, None)
         } else {
             (None, groups)
@@ -157,6 +158,7 @@ impl Shard {
         while budget > 0
             && !net.budget().is_spent()
             && !self.is_far_ahead(net)
+            && !self.must_redistribute_first()
             && let Some(mut fan_out) = self.delivery.fan_outs.pop_front()
         {
             let before = fan_out.done();
@@ -176,6 +178,12 @@ impl Shard {
         if self.delivery.fan_outs.is_empty() && self.delivery.fan_outs.capacity() > 1024 {
             self.delivery.fan_outs = VecDeque::new();
         }
+    }
+
+    /// Whether the next fan-out has groups, and what members left behind is not with others yet.
+    fn must_redistribute_first(&self) -> bool {
+        self.is_redistributing()
+            && self.delivery.fan_outs.front().is_some_and(FanOut::has_groups_left)
     }
 
     /// Whether so much output of long fan-outs waits to be written that more must not be added.

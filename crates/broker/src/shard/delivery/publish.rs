@@ -15,7 +15,7 @@ use crate::delivery::{ForOne, Receipt};
 use crate::keys::{SessionSlot, TenantId};
 use crate::mail::{Mail, SysValue};
 use crate::message::{Intake, Message, Source};
-use crate::shard::delivery::fan_out::{FanOut, len_of};
+use crate::shard::delivery::FanOut;
 use crate::shard::durability::{Acknowledge, Sending};
 use crate::shard::output::Flow;
 use crate::shard::permission::may_publish;
@@ -235,7 +235,7 @@ impl Shard {
             let receipt = self.receipt_of((shard, to.durable), &mut sending, &message);
             net.post(shard, Mail::Deliver(message.clone(), receipt));
         }
-        if !self.finishes_now(&message, to.local.len() + len_of(later.as_ref())) {
+        if later.is_some() || !self.finishes_now(&message, to.local.len()) {
             // Before it has reached all, others may be through with it.
             self.open_for_later((to.durable, later.as_deref()), &mut sending, &message);
         }

@@ -68,13 +68,20 @@ impl Shard {
         self.of_groups(slot, left.as_deref(), undelivered, places)
     }
 
+    /// Whether messages of members that left are on their way to others: newer ones for groups
+    /// wait behind them.
+    #[inline]
+    pub(in crate::shard) fn is_redistributing(&self) -> bool {
+        !self.groups.left.is_empty()
+    }
+
     /// Gives a member's undelivered messages to others, behind those of members that left before:
     /// a few at once, the others in later turns.
     pub(in crate::shard) fn redistribute(&mut self, net: &mut Net, left: Vec<Left>) {
         self.stats.shared_redelivered_total.add(left.len() as u64);
         self.groups.left.extend(left);
         self.redistribute_more(net, AT_ONCE_MAX);
-        if !self.groups.left.is_empty() {
+        if self.is_redistributing() {
             net.turn_again();
         }
     }
@@ -83,12 +90,12 @@ impl Shard {
     /// more.
     #[inline]
     pub(in crate::shard) fn continue_redistribution(&mut self, net: &mut Net) -> bool {
-        if self.groups.left.is_empty() {
+        if !self.is_redistributing() {
             return false;
         }
         net.begin_work();
         self.redistribute_more(net, usize::MAX);
-        !self.groups.left.is_empty()
+        self.is_redistributing()
     }
 
     fn redistribute_more(&mut self, net: &mut Net, count: usize) {
