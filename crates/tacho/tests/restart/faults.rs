@@ -30,6 +30,15 @@ impl Place {
     fn start(&self) -> Process {
         Process::over(&self.disk, &self.data, &["--shards", "2"])
     }
+
+    /// A broker takes in twenty messages that are kept, and is killed.
+    fn keep_twenty(&self) {
+        let broker = self.start();
+        subscribe(&broker);
+        let mut publisher = broker.connected("publisher");
+        (0..20).for_each(|number| publisher.publish("kept", &[number], QOS1, false));
+        broker.kill();
+    }
 }
 
 /// A durable subscriber of `kept`, which then leaves.
@@ -133,11 +142,7 @@ fn a_disk_that_fails_now_and_then_costs_time_and_no_message() {
 #[test]
 fn reads_that_fail_now_and_then_lose_nothing() {
     let Some(place) = Place::new() else { return };
-    let broker = place.start();
-    subscribe(&broker);
-    let mut publisher = broker.connected("publisher");
-    (0..20).for_each(|number| publisher.publish("kept", &[number], QOS1, false));
-    broker.kill();
+    place.keep_twenty();
     place.disk.set(DiskFault { read_error: 50, ..NONE });
     let broker = place.start();
     receive(&broker, 0..20);
@@ -147,11 +152,7 @@ fn reads_that_fail_now_and_then_lose_nothing() {
 #[test]
 fn a_disk_that_cannot_be_read_stops_the_start_and_is_left_as_it_is() {
     let Some(place) = Place::new() else { return };
-    let broker = place.start();
-    subscribe(&broker);
-    let mut publisher = broker.connected("publisher");
-    (0..20).for_each(|number| publisher.publish("kept", &[number], QOS1, false));
-    broker.kill();
+    place.keep_twenty();
     place.disk.set(DiskFault { read_error: 1000, ..NONE });
     let (status, said) = Process::refused_over(&place.disk, &place.data);
     assert!(!status.success(), "{said}");
