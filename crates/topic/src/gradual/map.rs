@@ -78,10 +78,10 @@ impl<K: Hash + Eq, V> GradualMap<K, V> {
 
     /// Sets the value for `key`; returns the value it replaces.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        if let Some(present) = self.get_mut(&key) {
+        let (state, hash) = (&self.state, self.state.hash_one(&key));
+        if let Some((_, present)) = self.table.find_mut(hash, |(own, _)| *own == key) {
             return Some(std::mem::replace(present, value));
         }
-        let (state, hash) = (&self.state, self.state.hash_one(&key));
         self.table.insert_unique(hash, (key, value), |(key, _)| state.hash_one(key));
         None
     }
