@@ -68,7 +68,7 @@ impl SeriesTotals {
         subject.histograms.values_mut().for_each(|total| total.is_new = false);
         let before = std::mem::take(&mut subject.gauges);
         for figure in &point.figures {
-            let key = key_of(point, &figure.name, figure.part.as_deref(), None);
+            let key = key_of_figure(point, figure);
             if figure.kind == FigureKind::Gauge {
                 subject.gauges.insert(key, figure.value);
                 continue;
