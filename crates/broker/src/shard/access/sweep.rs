@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tacho_access::{Coverage, Steps};
 use tacho_codec::ReasonCode;
+use tacho_net::ConnId;
 use tacho_session::server::End;
 use tacho_topic::Filter;
 
@@ -59,9 +60,9 @@ impl Shard {
     /// Applies the policy in force to a session, if that has not been done. Its client, if it has
     /// lost something, is disconnected: only that tells it.
     fn apply_policy(&mut self, net: &mut Net, slot: SessionSlot) {
-        let has_lost = self.end_forbidden_subscriptions(net, slot) || self.is_users_end(slot);
-        let connection = self.sessions[slot].connection();
-        if let (true, Some(conn)) = (has_lost, connection) {
+        let has_lost = self.end_forbidden_subscriptions(net, slot);
+        let Some(conn) = self.sessions[slot].connection() else { return };
+        if has_lost || self.is_users_end(slot, conn) {
             self.stats.ended_by_rules_total.increment();
             self.log_denied(net, slot, "stay connected", "", &"users or access rules have changed");
             self.say_goodbye(net, conn, ReasonCode::NOT_AUTHORIZED);
@@ -69,12 +70,10 @@ impl Shard {
         }
     }
 
-    /// Whether the user of a connected client is no longer in the password file.
-    fn is_users_end(&self, slot: SessionSlot) -> bool {
-        let session = &self.sessions[slot];
-        let (Some(conn), Some(user)) = (session.connection(), session.access.user()) else {
-            return false;
-        };
+    /// Whether the user of a session is no longer in the password file of a connection, which is
+    /// the session's or waits for it.
+    pub(in crate::shard) fn is_users_end(&self, slot: SessionSlot, conn: ConnId) -> bool {
+        let Some(user) = self.sessions[slot].access.user() else { return false };
         let users = self.access.policy.users(self.connections.listener_of(conn));
         user.is_listed && users.is_some_and(|users| users.get(&user.name).is_none())
     }

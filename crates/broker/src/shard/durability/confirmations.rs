@@ -152,6 +152,11 @@ impl Shard {
         let connect = frame.and_then(|frame| Connect::decode(&frame).ok());
         // Invariant: it was decoded before, when it came.
         let Some(mut connect) = connect else { return self.drop_connection(net, conn) };
+        if self.is_users_end(slot, conn) {
+            // Since the users were read again: the sweep knows only clients that are connected.
+            self.refuse(net, conn, connect.version, ReasonCode::NOT_AUTHORIZED);
+            return self.pending_connect_lost(net, slot);
+        }
         if authentication_data.is_some() {
             connect.properties.authentication_data = authentication_data.as_deref();
         }
