@@ -8,6 +8,7 @@ use std::fmt;
 
 use crate::file::FileError;
 use crate::hash::{Memory, NoRandomness, Scheme, StoredPassword};
+use crate::remembered::{ProcessKey, Proof};
 
 /// The length of a user name travels as 16 bits.
 const NAME_BYTES_MAX: usize = 65_535;
@@ -81,6 +82,14 @@ impl Users {
     /// The stored password of a user.
     pub fn get(&self, name: &str) -> Option<&StoredPassword> {
         self.by_name.get(name)
+    }
+
+    /// The proof of a login, right or wrong; `None` for a user that does not exist, which takes as
+    /// long.
+    pub fn proof(&self, key: &ProcessKey, name: &str, password: &[u8]) -> Option<Proof> {
+        let stored = self.by_name.get(name);
+        let proof = key.proof(name, stored.unwrap_or(&self.decoy), password);
+        stored.map(|_| proof)
     }
 
     /// Whether the user exists and has this password. A refusal takes as long for a user that does

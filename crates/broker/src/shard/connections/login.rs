@@ -82,7 +82,7 @@ impl Shard {
         packet: &[u8],
         mut client: ConnectingClient,
     ) -> Flow {
-        let listener = self.connections.get(conn).listener().unwrap_or(0);
+        let listener = self.connections.listener_of(conn);
         let (users, policy) = self.access.users(listener);
         let Some(users) = users.map(Arc::clone) else {
             // A user name that is not verified is only a claim: the client counts as anonymous.
@@ -98,8 +98,7 @@ impl Shard {
             return self.refuse_login(net, conn, connect, &client, LoginRefusal::NoPassword);
         };
         let user = User { name: name.into(), is_listed: true };
-        let key = &self.shared.access.key;
-        let proof = users.get(name).map(|stored| key.proof(name, stored, password));
+        let proof = users.proof(&self.shared.access.key, name, password);
         if let Some(proof) = proof
             && self.access.remembers(proof, net.now_ns())
         {

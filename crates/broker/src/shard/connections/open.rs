@@ -187,14 +187,14 @@ impl Shard {
     /// How safe a session is to be that a client of this connection asks for.
     fn level_of(&self, conn: ConnId, session_expiry_s: u32) -> Level {
         let Some(durable) = &self.shared.durable else { return Level::Memory };
-        let listener = self.connections.get(conn).listener().unwrap_or(0);
+        let listener = self.connections.listener_of(conn);
         durable.levels[usize::from(listener)].for_expiry(session_expiry_s)
     }
 
     /// What becomes of messages when the queue of a session that a client of this connection asks
     /// for is full. It follows the client: another listener may have another policy.
     fn queue_policy_of(&self, conn: ConnId, session_expiry_s: u32) -> QueuePolicy {
-        let listener = self.connections.get(conn).listener().unwrap_or(0);
+        let listener = self.connections.listener_of(conn);
         self.shared.queue_policies[usize::from(listener)].for_expiry(session_expiry_s)
     }
 
