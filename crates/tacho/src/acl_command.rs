@@ -74,6 +74,7 @@ impl AccessFiles {
         let listeners = config.listeners.into_iter();
         let mut password_files: Vec<PathBuf> =
             listeners.filter_map(|listener| listener.password_file).collect();
+        password_files.sort_unstable();
         password_files.dedup();
         Ok(Self {
             acl_file: arguments.acl_file.clone().or(config.access.acl_file),

@@ -1,7 +1,7 @@
 //! Access control in a shard: the policy in force, logins, and what sessions may do.
 //!
-//! Every question is asked through [`permission`](super::permission). Where there is no access list
-//! it costs one branch.
+//! [`permission`](super::permission) says what holds without rules. Where there is no access list a
+//! question costs one branch.
 
 mod decisions;
 mod log;
