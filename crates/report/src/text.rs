@@ -134,7 +134,8 @@ fn step_text(out: &mut String, step: &Step) {
                 .map(|table| match table.rows.get(line) {
                     Some(row) => {
                         let mark = if row.failed { "!" } else { " " };
-                        format!("  {:<26}{:>18}{mark} ", row.name, row.value)
+                        let width = 43_usize.saturating_sub(row.name.chars().count());
+                        format!("  {} {:>width$}{mark} ", row.name, row.value)
                     }
                     None => " ".repeat(48),
                 })

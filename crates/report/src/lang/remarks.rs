@@ -1,6 +1,7 @@
 //! Notes of a run: conditions that limit comparisons of its figures.
 
 use tacho_record::{NoOwnCore, Property, Remark};
+use tacho_scenario::format::thousands;
 
 use super::{Lang, statements};
 
@@ -48,7 +49,7 @@ statements! {
     Remark::GeneratorRested => []
         "The work of a generator thread took so much of its core that it served messages in batches of 50 us and more, which adds to latencies: more cores (--threads, --generator-cores) or less load avoid that.",
         "某个负载生成器线程的工作占用其核过多，因此按 50 微秒或更长的批次处理消息，延迟随之增加；增加核（--threads、--generator-cores）或降低负载可以避免。";
-    Remark::SamplesThinned { one_in, of } => []
+    Remark::SamplesThinned { one_in, of } => [of = thousands(*of);]
         "results.jtl is bounded: it has a row for one in {one_in} samples, evenly over time and latencies, of {of} in all. JMeter's counts and rates from it are too low by that factor; all other figures of the run are of all samples.",
         "results.jtl 有行数上限：全部 {of} 个样本中每 {one_in} 个保留一行，在时间和延迟上均匀分布。JMeter 由此得到的数量和速率要乘以该倍数；本次运行的其余数据均基于全部样本。";
     Remark::RepeatsDoNotCount { out, of, side, cause: None } => []
