@@ -1,6 +1,10 @@
 //! What waits for a commit, and what does not.
 
-use tacho_codec::{AckKind, Disconnect, Packet, QoS, ReasonCode};
+use std::fs;
+
+use tacho_access::{Scheme, StoredPassword, set_user};
+use tacho_broker::AccessReloaded;
+use tacho_codec::{AckKind, Disconnect, Packet, QoS, ReasonCode, Version};
 use tacho_journal::sim::Faults;
 
 use crate::durable_broker::{Death, DurableBroker, Seen, message};
@@ -234,4 +238,35 @@ fn the_release_of_a_message_that_cannot_be_read_leaves_with_its_own_commit() {
     publisher.publish("a", "two", QOS2, 1);
     broker.commit();
     subscriber.expect(&[message("a", "two", QOS2, 2)]);
+}
+
+#[test]
+fn a_user_that_is_gone_before_the_commit_is_refused() {
+    for stays in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("users");
+        let stored = StoredPassword::make(b"secret", Scheme::Sha512).unwrap();
+        let ann = set_user("", "ann", &stored);
+        fs::write(&file, &ann).unwrap();
+        let mut broker = DurableBroker::configured(1, |raw| {
+            raw.access.password_file = Some(file.clone());
+        });
+        let mut client = broker.connecting("client", Version::V5, |connect| {
+            connect.username = Some("ann");
+            connect.password = Some(b"secret");
+        });
+        broker.settle();
+        client.expect_nothing();
+        let bob = set_user(if stays { &ann } else { "" }, "bob", &stored);
+        fs::write(&file, bob).unwrap();
+        assert_eq!(broker.cluster.access().reload(), AccessReloaded::New);
+        broker.settle();
+        broker.commit();
+        let seen = if stays {
+            Seen::Connected { session_present: false }
+        } else {
+            Seen::Refused(ReasonCode::NOT_AUTHORIZED)
+        };
+        assert_eq!(client.all().first(), Some(&seen));
+    }
 }
