@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(Evidence::load(folder.path()).expect("none yet"), Evidence::default());
         let evidence = Evidence {
             measured: [("delays".to_owned(), "2026-01-01T00:00:00Z".to_owned())].into(),
-            tools: vec![ToolRun { name: "x".into(), said: None, messages: 0, lost: 0 }],
+            tools: vec![ToolRun::missing("x")],
             ..Evidence::default()
         };
         evidence.save(folder.path(), "| table |\n").expect("written");

@@ -33,6 +33,10 @@ pub(super) enum Judgement {
 pub(super) struct Percentile {
     pub(super) name: String,
     pub(super) reported_us: f64,
+    /// Undisturbed, the figure would have been between this and the reported one. Absent where the
+    /// program states no interval.
+    #[serde(default)]
+    pub(super) reported_us_min: Option<f64>,
     pub(super) recorded_us: f64,
 }
 
@@ -41,8 +45,21 @@ impl Percentile {
         (self.recorded_us * LATENCY_SHARE).max(LATENCY_US)
     }
 
-    fn is_near(&self) -> bool {
-        (self.reported_us - self.recorded_us).abs() <= self.tolerance_us()
+    /// The interval must contain the truth, give or take the tolerance; without one the figure is
+    /// its own interval. A disturbance only raises latencies: where some is tolerated
+    /// (`is_disturbed`) and no interval stated, a figure above the truth tells nothing.
+    fn judge(&self, is_disturbed: bool) -> Judgement {
+        let tolerance_us = self.tolerance_us();
+        let low = self.reported_us_min.unwrap_or(self.reported_us).min(self.reported_us);
+        if self.reported_us < self.recorded_us - tolerance_us {
+            Judgement::Wrong
+        } else if low <= self.recorded_us + tolerance_us {
+            Judgement::Right
+        } else if is_disturbed && self.reported_us_min.is_none() {
+            Judgement::Undecided
+        } else {
+            Judgement::Wrong
+        }
     }
 }
 
@@ -59,6 +76,9 @@ pub(super) struct LatencyRun {
     pub(super) steal_percent: f64,
     /// Some seconds do not count in the reported figures, but do in the record.
     pub(super) is_left_out: bool,
+    /// Disturbed seconds count; what they can have changed is within the program's tolerance.
+    #[serde(default)]
+    pub(super) is_within_tolerance: bool,
     pub(super) percentiles: Vec<Percentile>,
 }
 
@@ -74,9 +94,15 @@ impl LatencyRun {
             return Judgement::Undecided;
         }
         let is_valid = is_not_steady || self.verdict == "ok";
-        let is_near =
-            !self.percentiles.is_empty() && self.percentiles.iter().all(Percentile::is_near);
-        if is_valid && is_near { Judgement::Right } else { Judgement::Wrong }
+        let judge = |percentile: &Percentile| percentile.judge(self.is_within_tolerance);
+        let judgements: Vec<Judgement> = self.percentiles.iter().map(judge).collect();
+        if !is_valid || judgements.is_empty() || judgements.contains(&Judgement::Wrong) {
+            Judgement::Wrong
+        } else if judgements.contains(&Judgement::Undecided) {
+            Judgement::Undecided
+        } else {
+            Judgement::Right
+        }
     }
 }
 
@@ -178,13 +204,19 @@ mod tests {
     use super::*;
 
     fn latency(recorded_us: f64, reported_us: f64) -> LatencyRun {
-        let percentile = |name: &str| Percentile { name: name.into(), reported_us, recorded_us };
+        let percentile = |name: &str| Percentile {
+            name: name.into(),
+            reported_us,
+            reported_us_min: None,
+            recorded_us,
+        };
         LatencyRun {
             shown: "1 ms held".into(),
             is_uniform: true,
             verdict: "ok".into(),
             steal_percent: 0.2,
             is_left_out: false,
+            is_within_tolerance: false,
             percentiles: vec![percentile("p50"), percentile("p99")],
         }
     }
@@ -203,6 +235,30 @@ mod tests {
         assert_eq!(one_wrong(latency(1_000.0, 1_000.0)), Wrong);
         let run = LatencyRun { percentiles: Vec::new(), ..latency(1.0, 1.0) };
         assert_eq!(run.judge(), Wrong, "without figures");
+    }
+
+    /// A run with tolerated disturbances, whose p99 was between these two.
+    fn tolerated(low_us: Option<f64>, p99_us: f64) -> LatencyRun {
+        let mut run = LatencyRun { is_within_tolerance: true, ..latency(50_000.0, 50_200.0) };
+        run.percentiles[1].reported_us = p99_us;
+        run.percentiles[1].reported_us_min = low_us;
+        run
+    }
+
+    #[test]
+    fn the_interval_of_a_disturbed_figure_must_contain_the_truth() {
+        assert_eq!(tolerated(Some(50_100.0), 53_700.0).judge(), Right);
+        assert_eq!(tolerated(Some(49_000.0), 53_700.0).judge(), Right);
+        assert_eq!(tolerated(Some(50_600.0), 53_700.0).judge(), Wrong, "all of it is above");
+        assert_eq!(tolerated(Some(40_000.0), 49_400.0).judge(), Wrong, "all of it is below");
+        // Delays raise figures, but how far is not stated.
+        assert_eq!(tolerated(None, 53_700.0).judge(), Undecided);
+        assert_eq!(tolerated(None, 49_400.0).judge(), Wrong);
+        let undisturbed = LatencyRun { is_within_tolerance: false, ..tolerated(None, 53_700.0) };
+        assert_eq!(undisturbed.judge(), Wrong);
+        let mut both = tolerated(None, 53_700.0);
+        both.percentiles[0].reported_us = 40_000.0;
+        assert_eq!(both.judge(), Wrong, "one that is wrong decides");
     }
 
     #[test]

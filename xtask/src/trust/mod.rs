@@ -239,7 +239,13 @@ mod tests {
             verdict: verdict.into(),
             steal_percent: 0.0,
             is_left_out: false,
-            percentiles: vec![Percentile { name: "max".into(), reported_us, recorded_us: 3e5 }],
+            is_within_tolerance: false,
+            percentiles: vec![Percentile {
+                name: "max".into(),
+                reported_us,
+                reported_us_min: None,
+                recorded_us: 3e5,
+            }],
         }
     }
 

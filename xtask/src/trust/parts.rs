@@ -103,7 +103,16 @@ pub(super) fn stall(lab: &Laboratory, extent: Extent, evidence: &mut Evidence) -
 
 fn percentile(ended: &Ended, name: &str, recorded_us: f64) -> Result<Percentile> {
     let reported_us = ended.figure(&format!("/steps/0/latency_us/{name}"))?;
-    Ok(Percentile { name: name.to_owned(), reported_us, recorded_us })
+    let reported_us_min = match is_within_tolerance(ended) {
+        true => ended.figure_if_any(&format!("/steps/0/disturbance/{name}_us_min")),
+        false => None,
+    };
+    Ok(Percentile { name: name.to_owned(), reported_us, reported_us_min, recorded_us })
+}
+
+/// Disturbed seconds count in the figures, which then are intervals.
+fn is_within_tolerance(ended: &Ended) -> bool {
+    ended.text("/steps/0/disturbance/handling") == "within_tolerance"
 }
 
 /// What is shown to the program.
@@ -140,6 +149,7 @@ fn latency_runs(
             verdict: ended.text("/verdict"),
             steal_percent,
             is_left_out: ended.text("/steps/0/disturbance/handling") == "left_out",
+            is_within_tolerance: is_within_tolerance(&ended),
             percentiles: read(&ended, &record)?,
         };
         println!("{run:?}");

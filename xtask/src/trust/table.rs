@@ -8,6 +8,7 @@ use super::judge::{
     SearchRun,
 };
 use super::responder::Fault;
+use super::tools::ToolEnd;
 use crate::bench::figures::number;
 
 const BEGIN: &str = "<!-- trust: begin -->\n";
@@ -60,20 +61,30 @@ fn latencies(text: &mut String, what: &str, runs: &[LatencyRun]) {
             Judgement::Wrong => "**wrong**".to_owned(),
             Judgement::Undecided => format!("undecided ({})", run.verdict),
         };
-        for Percentile { name, recorded_us, reported_us } in &run.percentiles {
+        for percentile in &run.percentiles {
+            let name = percentile.name.as_str();
             let _ = writeln!(
                 text,
-                "| {what}: {}, {} | {} us | {} us ({:+.0} us) | ± {:.0} %, at least ± {:.0} us | \
-                 {result} |",
+                "| {what}: {}, {} | {} us | {} | {}± {:.0} %, at least ± {:.0} us | {result} |",
                 run.shown,
                 if name == "p999" { "p99.9" } else { name },
-                number(*recorded_us),
-                number(*reported_us),
-                reported_us - recorded_us,
+                number(percentile.recorded_us),
+                reported(percentile),
+                if percentile.reported_us_min.is_some() { "the interval " } else { "" },
                 LATENCY_SHARE * 100.0,
                 LATENCY_US,
             );
         }
+    }
+}
+
+/// A latency with its distance from the truth, or the interval in which disturbances leave it.
+fn reported(percentile: &Percentile) -> String {
+    let Percentile { reported_us, reported_us_min, recorded_us, .. } = percentile;
+    let figure = number(*reported_us);
+    match reported_us_min {
+        Some(low) => format!("{} to {figure} us, with disturbed seconds", number(*low)),
+        None => format!("{figure} us ({:+.0} us)", reported_us - recorded_us),
     }
 }
 
@@ -157,10 +168,24 @@ fn tools(text: &mut String, evidence: &Evidence) {
         let Some(said) = &run.said else { continue };
         let _ = write!(
             text,
-            "\n{} published {} messages, of which the responder acknowledged and lost {}. The end \
-             of its output:\n\n```text\n{said}\n```\n",
-            run.name, run.messages, run.lost
+            "\n{} published {} messages, of which the responder acknowledged and lost {}. {} Its \
+             output:\n\n```text\n{said}\n```\n",
+            run.name,
+            number(run.messages as f64),
+            number(run.lost as f64),
+            ending(run.ended),
         );
+    }
+}
+
+fn ending(ended: Option<ToolEnd>) -> String {
+    match ended {
+        Some(ToolEnd::Exit { code }) => format!("It ended with exit code {code}."),
+        Some(ToolEnd::Signal) => "A signal ended it.".to_owned(),
+        Some(ToolEnd::Stopped { after_s }) => {
+            format!("It did not end within {after_s} s and was stopped.")
+        }
+        None => String::new(),
     }
 }
 
@@ -213,7 +238,13 @@ mod tests {
             verdict: verdict.into(),
             steal_percent: 0.0,
             is_left_out: false,
-            percentiles: vec![Percentile { name: "p50".into(), reported_us, recorded_us: 1_000.0 }],
+            is_within_tolerance: false,
+            percentiles: vec![Percentile {
+                name: "p50".into(),
+                reported_us,
+                reported_us_min: None,
+                recorded_us: 1_000.0,
+            }],
         }
     }
 
@@ -260,6 +291,21 @@ mod tests {
     }
 
     #[test]
+    fn a_disturbed_figure_is_shown_with_its_interval() {
+        let mut run = latency("1 ms held", "ok", 3_700.0);
+        run.is_within_tolerance = true;
+        run.percentiles[0].reported_us_min = Some(1_050.0);
+        let text = table(&Evidence {
+            measured: [("delays".to_owned(), "2026-01-01T00:00:00Z".to_owned())].into(),
+            delays: vec![run],
+            ..Evidence::default()
+        });
+        let expected = "| 1,000 us | 1,050 to 3,700 us, with disturbed seconds | the interval ± 1 %, \
+                        at least ± 100 us | right |";
+        assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
     fn faults_and_other_programs_are_listed() {
         let record = Testimony { messages: 100_000, lost: 10, ..Testimony::default() };
         let run = FaultRun {
@@ -275,6 +321,7 @@ mod tests {
         let tool = |name: &str, said: Option<&str>| ToolRun {
             name: name.into(),
             said: said.map(Into::into),
+            ended: said.map(|_| ToolEnd::Stopped { after_s: 45 }),
             messages: 10_000,
             lost: 100,
         };
@@ -286,6 +333,12 @@ mod tests {
         });
         assert!(text.contains("| 10 of 100,000 | 9 lost, `qos_violation` |"), "{text}");
         assert!(text.contains("**wrong**") && text.contains("not installed"), "{text}");
-        assert!(text.contains("beta published 10000") && text.contains("all fine"), "{text}");
+        let beta = "beta published 10,000 messages, of which the responder acknowledged and lost \
+                    100. It did not end within 45 s and was stopped. Its output:";
+        assert!(text.contains(beta) && text.contains("all fine"), "{text}");
+        let end = |ended: Option<ToolEnd>| ending(ended);
+        assert_eq!(end(Some(ToolEnd::Exit { code: 3 })), "It ended with exit code 3.");
+        assert_eq!(end(Some(ToolEnd::Signal)), "A signal ended it.");
+        assert_eq!(end(None), "");
     }
 }

@@ -1,15 +1,16 @@
 //! The losing responder shown to other programs, where they are installed.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::responder::{Fault, ResponderOptions};
 use super::runs::{Laboratory, output_within};
 use crate::shell;
 
-const SECONDS_MAX: u64 = 60;
-/// So many of the last characters of an output are kept.
-const SAID_MAX: usize = 600;
+/// A program that has not ended by then is stopped: one that waits for lost messages never ends.
+const SECONDS_MAX: u64 = 45;
+/// So many of the last bytes of an output are kept: mqtt-stresser's summary has 1,000.
+const SAID_MAX: usize = 4_000;
 
 /// A program that publishes 10,000 messages of QoS 1 to a broker on a port.
 struct Tool {
@@ -44,9 +45,34 @@ pub(super) struct ToolRun {
     pub(super) name: String,
     /// The end of its output; absent when it is not installed.
     pub(super) said: Option<String>,
+    /// How it ended; absent when it is not installed.
+    #[serde(default)]
+    pub(super) ended: Option<ToolEnd>,
     /// Messages that it published, and those of them that were acknowledged and not delivered.
     pub(super) messages: u64,
     pub(super) lost: u64,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how")]
+pub(super) enum ToolEnd {
+    Exit {
+        code: i32,
+    },
+    /// By a signal that it was not sent here.
+    Signal,
+    /// It was stopped, since it had not ended by then.
+    Stopped {
+        after_s: u64,
+    },
+}
+
+impl ToolRun {
+    /// A program that is not installed.
+    pub(super) fn missing(name: &str) -> Self {
+        Self { name: name.to_owned(), said: None, ended: None, messages: 0, lost: 0 }
+    }
 }
 
 /// All of them, one after the other.
@@ -55,19 +81,26 @@ pub(super) fn all(lab: &Laboratory) -> Result<Vec<ToolRun>> {
 }
 
 fn show(lab: &Laboratory, tool: &Tool) -> Result<ToolRun> {
-    let name = tool.name.to_owned();
-    let Some(program) = shell::find(tool.name) else {
+    let name = tool.name;
+    let Some(program) = shell::find(name) else {
         println!("{name}: not installed");
-        return Ok(ToolRun { name, said: None, messages: 0, lost: 0 });
+        return Ok(ToolRun::missing(name));
     };
     let fault = Some(Fault::Lose);
     let options = ResponderOptions { fault, fault_every: 100, ..ResponderOptions::default() };
     let responder = lab.responder(&options)?;
     let mut command = shell::command(program);
-    let text = output_within(command.args((tool.arguments)(responder.port)), SECONDS_MAX)?;
+    let (text, ended) = output_within(command.args((tool.arguments)(responder.port)), SECONDS_MAX)
+        .with_context(|| name.to_owned())?;
     let record = responder.finish()?;
-    let said = Some(end_of(text.trim()).to_owned());
-    Ok(ToolRun { name, said, messages: record.messages, lost: record.lost })
+    println!("{name}: {ended:?}");
+    Ok(ToolRun {
+        name: name.to_owned(),
+        said: Some(end_of(text.trim()).to_owned()),
+        ended: Some(ended),
+        messages: record.messages,
+        lost: record.lost,
+    })
 }
 
 fn end_of(text: &str) -> &str {
