@@ -3,6 +3,7 @@
 
 mod burn;
 mod evidence;
+mod foreign;
 mod judge;
 mod parts;
 mod responder;

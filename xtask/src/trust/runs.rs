@@ -2,22 +2,17 @@
 //! of this program, and end with it or by their own deadline.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::responder::{ResponderOptions, Testimony};
-use super::tools::ToolEnd;
 use crate::shell;
-
-/// Seconds that a foreign program has to end when it is asked to.
-const GRACE_S: u64 = 5;
 
 /// Where the programs are, and the cores they run on.
 pub(super) struct Laboratory {
@@ -114,37 +109,12 @@ fn wait(mut child: OwnChild, seconds_max: u64) -> Result<Option<i32>> {
     Ok(child.status_within(seconds_max)?.and_then(|status| status.code()))
 }
 
-/// Runs a foreign program for a bounded time; returns what it wrote, and how it ended. One that
-/// takes too long is asked to end (SIGTERM), so that it can say what it knows, and then killed.
-pub(super) fn output_within(command: &mut Command, seconds_max: u64) -> Result<(String, ToolEnd)> {
-    command.stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = OwnChild(command.spawn().context("cannot start it")?);
-    let mut stdout = child.0.stdout.take().context("its output is not piped")?;
-    let reader = thread::spawn(move || {
-        let mut text = Vec::new();
-        let read = stdout.read_to_end(&mut text);
-        read.map(|_| String::from_utf8_lossy(&text).into_owned())
-    });
-    let ended = match child.status_within(seconds_max)? {
-        Some(status) => status.code().map_or(ToolEnd::Signal, |code| ToolEnd::Exit { code }),
-        None => {
-            // It may end at this very moment.
-            let _ = kill_process(Pid::from_child(&child.0), Signal::TERM);
-            child.status_within(GRACE_S)?;
-            ToolEnd::Stopped { after_s: seconds_max }
-        }
-    };
-    drop(child);
-    let text = reader.join().map_err(|_| anyhow::anyhow!("the reader of its output has failed"))?;
-    Ok((text.context("cannot read its output")?, ended))
-}
-
 /// A child that ends with its owner.
-pub(super) struct OwnChild(Child);
+pub(super) struct OwnChild(pub(super) Child);
 
 impl OwnChild {
     /// Waits for its end, at most for this long.
-    fn status_within(&mut self, seconds_max: u64) -> Result<Option<ExitStatus>> {
+    pub(super) fn status_within(&mut self, seconds_max: u64) -> Result<Option<ExitStatus>> {
         let deadline = Instant::now() + Duration::from_secs(seconds_max);
         loop {
             match self.0.try_wait().context("cannot wait for a child")? {
@@ -198,29 +168,5 @@ impl Drop for ResponderProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn said(script: &str, seconds_max: u64) -> (String, ToolEnd) {
-        let mut command = shell::command("sh");
-        output_within(command.args(["-c", script]), seconds_max).expect("it starts")
-    }
-
-    #[test]
-    fn a_program_that_does_not_end_is_stopped_and_its_words_are_kept() {
-        assert_eq!(
-            said("echo all fine; exit 3", 60),
-            ("all fine\n".into(), ToolEnd::Exit { code: 3 })
-        );
-        let stopped = ToolEnd::Stopped { after_s: 3 };
-        let waits = "trap 'echo 99 %; exit 0' TERM; while :; do sleep 0.05; done";
-        assert_eq!(said(waits, 3), ("99 %\n".into(), stopped));
-        let deaf = "trap '' TERM; echo started; while :; do sleep 0.05; done";
-        assert_eq!(said(deaf, 3), ("started\n".into(), stopped));
-        assert_eq!(said("kill -9 $$", 60), (String::new(), ToolEnd::Signal));
     }
 }

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::evidence::Evidence;
+use super::foreign::ToolEnd;
 use super::judge::{
     CAPACITY_SHARE, FaultRun, Judgement, LATENCY_SHARE, LATENCY_US, LatencyRun, Percentile,
     SearchRun,
 };
 use super::responder::Fault;
-use super::tools::ToolEnd;
 use crate::bench::figures::number;
 
 const BEGIN: &str = "<!-- trust: begin -->\n";

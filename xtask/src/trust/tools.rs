@@ -3,8 +3,9 @@
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use super::foreign::{ToolEnd, output_within};
 use super::responder::{Fault, ResponderOptions};
-use super::runs::{Laboratory, output_within};
+use super::runs::Laboratory;
 use crate::shell;
 
 /// A program that has not ended by then is stopped: one that waits for lost messages never ends.
@@ -51,21 +52,6 @@ pub(super) struct ToolRun {
     /// Messages that it published, and those of them that were acknowledged and not delivered.
     pub(super) messages: u64,
     pub(super) lost: u64,
-}
-
-/// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "how")]
-pub(super) enum ToolEnd {
-    Exit {
-        code: i32,
-    },
-    /// By a signal that it was not sent here.
-    Signal,
-    /// It was stopped, since it had not ended by then.
-    Stopped {
-        after_s: u64,
-    },
 }
 
 impl ToolRun {
