@@ -5,12 +5,17 @@
 //! | `$6$salt$hash` | one SHA-512 over password and salt (mosquitto 1.x; not that of crypt) |
 //! | `$7$iterations$salt$hash` | PBKDF2-HMAC-SHA512 (mosquitto 2.0) |
 //! | `$argon2id$v=19$m=KiB,t=passes,p=lanes$salt$hash` | Argon2id (mosquitto 2.1; ours) |
+//! | `$2b$cost$salt-and-hash` | bcrypt |
+//! | `$digest$sha256-before$salt$hash` | one digest over salt and password, imported from EMQX |
+//! | `$pbkdf2-sha256$iterations$salt$hash` | PBKDF2 with another digest, imported from EMQX |
 //!
 //! Argon2 has 64 bytes of salt in mosquitto's files, which is more than the usual parsers of such
 //! strings take: the fields are decoded here.
 
 use std::fmt;
 use std::num::NonZeroU32;
+
+pub use foreign::{DigestKind, SaltPlace};
 
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use base64::Engine as _;
@@ -51,6 +56,25 @@ pub enum Scheme {
         /// Lanes.
         lanes: u32,
     },
+    /// bcrypt.
+    Bcrypt {
+        /// The binary logarithm of the rounds.
+        cost: u32,
+    },
+    /// One digest over password and salt: fast, so it protects weak passwords badly.
+    Digest {
+        /// The digest.
+        digest: DigestKind,
+        /// Where the salt is.
+        salt: SaltPlace,
+    },
+    /// PBKDF2 with HMAC of any digest.
+    Pbkdf2Of {
+        /// The digest.
+        digest: DigestKind,
+        /// Rounds.
+        iterations: NonZeroU32,
+    },
 }
 
 impl Scheme {
@@ -60,8 +84,12 @@ impl Scheme {
     /// About how many microseconds a verification takes.
     const fn work_us(self) -> u64 {
         match self {
-            Self::Sha512 => 1,
-            Self::Pbkdf2 { iterations } => iterations.get() as u64,
+            Self::Sha512 | Self::Digest { .. } => 1,
+            Self::Pbkdf2 { iterations } | Self::Pbkdf2Of { iterations, .. } => {
+                iterations.get() as u64
+            }
+            // 2^10 rounds take some 50 ms.
+            Self::Bcrypt { cost } => 50_u64 << cost,
             Self::Argon2id { memory_kib, passes, .. } => memory_kib as u64 * passes as u64,
         }
     }
@@ -79,7 +107,9 @@ pub enum HashError {
     #[error("the password is not hashed: make the entry with `tacho passwd`")]
     Plain,
     /// Another format.
-    #[error("the password has an unknown format: $6$, $7$ and $argon2id$ are known")]
+    #[error(
+        "the password has an unknown format: $6$, $7$, $argon2id$, $2b$ and imported ones are known"
+    )]
     UnknownFormat,
     /// A field is missing, or is one too many.
     #[error("the hash of the password has missing or superfluous fields")]
@@ -90,6 +120,9 @@ pub enum HashError {
     /// Salt or hash are not base64.
     #[error("salt or hash of the password are not valid base64")]
     Base64,
+    /// An imported hash is not hexadecimal.
+    #[error("the hash of the password is not hexadecimal")]
+    Hexadecimal,
     /// Salt or hash have a wrong length.
     #[error("salt or hash of the password have a wrong length")]
     Length,
@@ -147,6 +180,9 @@ impl StoredPassword {
                 Self::with_fields(Scheme::Pbkdf2 { iterations }, rest)
             }
             "argon2id" => Self::parse_argon2id(rest),
+            "2a" | "2b" | "2y" => foreign::parse_bcrypt(rest),
+            "digest" => foreign::parse_digest(rest),
+            _ if kind.starts_with("pbkdf2-") => foreign::parse_pbkdf2(kind, rest),
             _ => Err(HashError::UnknownFormat),
         }
     }
@@ -238,6 +274,14 @@ fn derive(
             pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA512, iterations, salt, password, into);
             true
         }
+        Scheme::Bcrypt { cost } => foreign::bcrypt(cost, password, salt, into),
+        Scheme::Digest { digest, salt: place } => {
+            foreign::digest(digest, place, password, salt, into)
+        }
+        Scheme::Pbkdf2Of { digest, iterations } => {
+            pbkdf2::derive(digest.pbkdf2(), iterations, salt, password, into);
+            true
+        }
         Scheme::Argon2id { memory_kib, passes, lanes } => {
             let Ok(params) = Params::new(memory_kib, passes, lanes, Some(into.len())) else {
                 return false;
@@ -277,6 +321,14 @@ impl fmt::Display for StoredPassword {
                 plain(&self.salt),
                 plain(&self.hash)
             ),
+            Scheme::Bcrypt { cost } => foreign::write_bcrypt(f, cost, &self.salt, &self.hash),
+            Scheme::Digest { digest, salt } => {
+                write!(f, "$digest${digest}-{salt}${}${}", plain(&self.salt), plain(&self.hash))
+            }
+            Scheme::Pbkdf2Of { digest, iterations } => {
+                let (salt, hash) = (plain(&self.salt), plain(&self.hash));
+                write!(f, "$pbkdf2-{digest}${iterations}${salt}${hash}")
+            }
         }
     }
 }
@@ -288,5 +340,6 @@ impl fmt::Debug for StoredPassword {
     }
 }
 
+mod foreign;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 //!
 //! - [`Users`]: a password file in the format of mosquitto, with the hashes of all its versions.
 //! - [`StoredPassword`]: one hash; made, parsed and verified in constant time.
+//! - [`emqx_users`]: users of EMQX, with their hashes.
 //! - [`Remembered`]: logins that were verified a short while ago, as HMACs.
 //! - [`Acl`]: an access list in the format of mosquitto, evaluated as mosquitto does, and the exact
 //!   decision whether every topic of a filter may be read.
@@ -11,6 +12,7 @@
 
 mod acl;
 mod covers;
+mod emqx;
 mod file;
 mod hash;
 mod remembered;
@@ -19,8 +21,9 @@ mod users;
 
 pub use acl::{Access, Acl, Cause, Decision};
 pub use covers::{Coverage, STEPS_MAX, Steps};
+pub use emqx::{EmqxHash, EmqxUser, UnknownHash, emqx_users};
 pub use file::{FILE_BYTES_MAX, FileError, read_text};
-pub use hash::{HashError, Memory, NoRandomness, Scheme, StoredPassword};
+pub use hash::{DigestKind, HashError, Memory, NoRandomness, SaltPlace, Scheme, StoredPassword};
 pub use remembered::{ProcessKey, Proof, Remembered};
 pub use template::Who;
-pub use users::{NameError, Users, check_name, delete_user, set_user};
+pub use users::{NameError, Users, check_name, delete_user, hash_plain, set_user, set_users};

@@ -181,13 +181,58 @@ fn shown(name: &str) -> String {
 /// The text of a password file with a user added, or with the password of the user changed. All
 /// other lines stay as they are.
 pub fn set_user(text: &str, name: &str, stored: &StoredPassword) -> String {
-    let entry = format!("{name}:{stored}");
-    let mut lines: Vec<&str> = text.lines().collect();
-    match lines.iter().position(|line| is_of(line, name)) {
-        Some(at) => lines[at] = &entry,
-        None => lines.push(&entry),
+    set_users(text, [(name, stored)]).0
+}
+
+/// [`set_user`] for many users; with how many were there before.
+pub fn set_users<'a>(
+    text: &str,
+    users: impl IntoIterator<Item = (&'a str, &'a StoredPassword)>,
+) -> (String, usize) {
+    let mut replaced = 0;
+    let users: Vec<(&str, String)> =
+        users.into_iter().map(|(name, stored)| (name, format!("{name}:{stored}"))).collect();
+    let mut left: HashMap<&str, &str> =
+        users.iter().map(|(name, entry)| (*name, entry.as_str())).collect();
+    let mut lines: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        let entry = fields(line).and_then(|(name, _)| left.remove(name));
+        replaced += usize::from(entry.is_some());
+        lines.push(entry.unwrap_or(line));
     }
-    with_line_ends(&lines)
+    let added = users.iter().filter(|(name, _)| left.contains_key(name));
+    lines.extend(added.map(|(_, entry)| entry.as_str()));
+    (with_line_ends(&lines), replaced)
+}
+
+/// The text of a password file with every plain password hashed; with how many there were.
+///
+/// # Errors
+/// A line cannot be read without doubt, or there are no random numbers.
+pub fn hash_plain(path: &str, text: &str, scheme: Scheme) -> Result<(String, usize), FileError> {
+    let mut hashed = 0;
+    let mut lines = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let Some((name, value)) = fields(line).filter(|(_, value)| !value.starts_with('$')) else {
+            lines.push(line.to_owned());
+            continue;
+        };
+        let fail = |what: String| FileError::at(path, number, what);
+        if value.is_empty() {
+            return Err(fail(format!("the user {} has no password", shown(name))));
+        }
+        if line.matches(':').count() > 1 {
+            let what = "a plain password with `:` cannot be told from a field: set it by name";
+            return Err(fail(format!("the user {}: {what}", shown(name))));
+        }
+        check_name(name).map_err(|error| fail(error.to_string()))?;
+        let stored = StoredPassword::make(value.as_bytes(), scheme);
+        let stored = stored.map_err(|error| fail(error.to_string()))?;
+        lines.push(format!("{name}:{stored}"));
+        hashed += 1;
+    }
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    Ok((with_line_ends(&lines), hashed))
 }
 
 /// The text of a password file without a user; `None` if the user is not there.

@@ -6,16 +6,21 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use tacho_access::{Scheme, StoredPassword, Users, check_name, delete_user, read_text, set_user};
+use tacho_access::{
+    EmqxHash, Scheme, StoredPassword, Users, check_name, delete_user, emqx_users, hash_plain,
+    read_text, set_user, set_users,
+};
 
 use crate::exit::{self, Failure};
 
 /// The length of a password travels as 16 bits.
 const PASSWORD_BYTES_MAX: usize = 65_535;
+/// Names of superusers that one warning shows.
+const SUPERUSERS_SHOWN_MAX: usize = 10;
 /// What Ctrl-C sends to a terminal that makes no signal of it.
 const CTRL_C: char = '\u{3}';
 
-/// Add, change and delete users in a password file.
+/// Add, change, delete and import users in a password file.
 ///
 /// The file is for `tacho broker --password-file` and mosquitto 2.1 alike; lines of older versions
 /// stay as they are. The password is read from the terminal without echo, or else from the first
@@ -23,7 +28,7 @@ const CTRL_C: char = '\u{3}';
 #[derive(Args, Debug)]
 pub(crate) struct PasswdArguments {
     /// Create the file; one that exists is overwritten.
-    #[arg(short, long, conflicts_with = "delete")]
+    #[arg(short, long, conflicts_with_all = ["delete", "upgrade"])]
     create: bool,
     /// Take the password from the command line, where other users of this machine can see it.
     #[arg(short, long, conflicts_with = "delete", requires = "password")]
@@ -31,10 +36,21 @@ pub(crate) struct PasswdArguments {
     /// Delete the user.
     #[arg(short = 'D', long)]
     delete: bool,
+    /// Hash the plain passwords of the file.
+    #[arg(short = 'U', long, conflicts_with_all = ["delete", "batch", "import_emqx", "user"])]
+    upgrade: bool,
+    /// Add the users of a file for EMQX's `import_users` (.csv or .json); those that exist change.
+    #[arg(long, value_name = "USERS", conflicts_with_all = ["delete", "batch", "user"])]
+    import_emqx: Option<PathBuf>,
+    /// How EMQX hashed their passwords: sha256:prefix, sha512:suffix, sha:disable, bcrypt,
+    /// pbkdf2:sha256:4096, ... (plain passwords need none).
+    #[arg(long, value_name = "HASH", requires = "import_emqx")]
+    hash: Option<EmqxHash>,
     /// The password file.
     file: PathBuf,
     /// The user name.
-    user: String,
+    #[arg(required_unless_present_any = ["upgrade", "import_emqx"])]
+    user: Option<String>,
     /// The password, with --batch.
     #[arg(requires = "batch")]
     password: Option<String>,
@@ -42,33 +58,20 @@ pub(crate) struct PasswdArguments {
 
 /// Runs the command; its exit code.
 pub(crate) fn passwd(arguments: &PasswdArguments) -> Result<u8, Failure> {
-    let PasswdArguments { create, delete, file, user, password, .. } = arguments;
-    let invalid = |error: &dyn std::fmt::Display| Failure::new(exit::INVALID_CONFIG, error);
-    check_name(user).map_err(|error| invalid(&error))?;
-    let before = match (create, file.exists()) {
+    let file = &arguments.file;
+    let before = match (arguments.create, file.exists()) {
         (true, _) => String::new(),
-        (false, true) => read_text(file).map_err(|error| invalid(&error))?,
+        (false, true) => read_text(file).map_err(invalid)?,
         (false, false) => {
-            let what = format!("{} does not exist: -c creates it", file.display());
-            return Err(invalid(&what));
+            return Err(invalid(format!("{} does not exist: -c creates it", file.display())));
         }
     };
-    let after = if *delete {
-        delete_user(&before, user).ok_or_else(|| {
-            invalid(&format!("the user `{}` is not in {}", user.escape_debug(), file.display()))
-        })?
+    let after = if arguments.upgrade {
+        upgrade(file, &before)?
+    } else if let Some(from) = &arguments.import_emqx {
+        import(from, arguments.hash, &before)?
     } else {
-        let password = match password {
-            Some(password) => password.clone(),
-            None => read_password().map_err(|error| invalid(&error))?,
-        };
-        if password.is_empty() || password.len() > PASSWORD_BYTES_MAX {
-            let what = format!("a password has from 1 to {PASSWORD_BYTES_MAX} bytes");
-            return Err(invalid(&what));
-        }
-        let stored = StoredPassword::make(password.as_bytes(), Scheme::DEFAULT)
-            .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
-        set_user(&before, user, &stored)
+        change(arguments, &before)?
     };
     write(file, &after).map_err(|error| {
         Failure::new(exit::UNEXPECTED, format!("cannot write {}: {error}", file.display()))
@@ -78,6 +81,63 @@ pub(crate) fn passwd(arguments: &PasswdArguments) -> Result<u8, Failure> {
         eprintln!("warning: a broker will not take this file: {error}");
     }
     Ok(exit::OK)
+}
+
+fn invalid(error: impl std::fmt::Display) -> Failure {
+    Failure::new(exit::INVALID_CONFIG, error)
+}
+
+/// One user added, changed or deleted.
+fn change(arguments: &PasswdArguments, before: &str) -> Result<String, Failure> {
+    let PasswdArguments { delete, file, user, password, .. } = arguments;
+    let user = user.as_deref().unwrap_or_default();
+    check_name(user).map_err(invalid)?;
+    if *delete {
+        return delete_user(before, user).ok_or_else(|| {
+            let (user, file) = (user.escape_debug(), file.display());
+            invalid(format!("the user `{user}` is not in {file}"))
+        });
+    }
+    let password = match password {
+        Some(password) => password.clone(),
+        None => read_password().map_err(invalid)?,
+    };
+    if password.is_empty() || password.len() > PASSWORD_BYTES_MAX {
+        return Err(invalid(format!("a password has from 1 to {PASSWORD_BYTES_MAX} bytes")));
+    }
+    let stored = StoredPassword::make(password.as_bytes(), Scheme::DEFAULT)
+        .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+    Ok(set_user(before, user, &stored))
+}
+
+/// Plain passwords hashed.
+fn upgrade(file: &Path, before: &str) -> Result<String, Failure> {
+    let shown = file.display().to_string();
+    let (after, hashed) = hash_plain(&shown, before, Scheme::DEFAULT).map_err(invalid)?;
+    println!("{shown}: {hashed} plain passwords hashed");
+    Ok(after)
+}
+
+/// Users of EMQX added.
+fn import(from: &Path, hash: Option<EmqxHash>, before: &str) -> Result<String, Failure> {
+    let text = read_text(from).map_err(invalid)?;
+    let shown = from.display().to_string();
+    let users = emqx_users(&shown, &text, hash).map_err(invalid)?;
+    let pairs = users.iter().map(|user| (&*user.name, &user.stored));
+    let (after, changed) = set_users(before, pairs);
+    println!("{shown}: {} users added, {changed} changed", users.len() - changed);
+    let superusers: Vec<&str> =
+        users.iter().filter(|user| user.is_superuser).map(|user| &*user.name).collect();
+    if !superusers.is_empty() {
+        let names = superusers[..superusers.len().min(SUPERUSERS_SHOWN_MAX)].join(", ");
+        eprintln!(
+            "warning: {} were superusers ({}{}): give them their rights in the access list",
+            superusers.len(),
+            names.escape_debug(),
+            if superusers.len() > SUPERUSERS_SHOWN_MAX { ", ..." } else { "" }
+        );
+    }
+    Ok(after)
 }
 
 /// From the terminal, or from a line of standard input.

@@ -72,6 +72,40 @@ fn passwd_makes_changes_and_deletes_users() {
 }
 
 #[test]
+fn users_of_emqx_are_imported_and_plain_passwords_hashed() {
+    let folder = TempDir::new().expect("a folder");
+    let (path, file) = at(&folder, "users");
+    let (csv_path, csv) = at(&folder, "emqx.csv");
+    // SHA-256 of `salt-of-emqxsecret`.
+    let hash = "45000c7123d94b996c26ee7b803185bcc1b6738489da725881048baa34f1056a";
+    let lines = format!(
+        "user_id,password_hash,salt,is_superuser\nann,{hash},salt-of-emqx,true\n\
+         bob,{hash},salt-of-emqx,false\n"
+    );
+    fs::write(&csv_path, lines).expect("writes");
+    fs::write(&path, "# kept\nann:old one\neve:plain word\n").expect("writes");
+    let import = ["passwd", "--import-emqx", &csv, "--hash", "sha256:prefix", &file];
+    let told = said(&import, "", 0);
+    assert!(told.contains("1 users added, 1 changed"), "{told}");
+    assert!(told.contains("1 were superusers (ann)"), "{told}");
+    assert!(told.contains("will not take this file"), "eve is plain: {told}");
+    let told = said(&["passwd", "-U", &file], "", 0);
+    assert!(told.contains("1 plain passwords hashed"), "{told}");
+    assert!(has(&path, "ann", "secret") && has(&path, "bob", "secret"));
+    assert!(has(&path, "eve", "plain word") && !has(&path, "ann", "old one"));
+    assert!(fs::read_to_string(&path).expect("is there").starts_with("# kept\nann:$digest$"));
+    let before = fs::read(&path).expect("is there");
+    assert!(
+        said(&import[..3].iter().chain(&[&*file]).copied().collect::<Vec<_>>(), "", 104)
+            .contains("emqx.csv:2: the user `ann`: the password is hashed: say how with --hash")
+    );
+    assert!(said(&["passwd", "--hash", "md5", &file], "", 1).contains("not a hash of EMQX"));
+    said(&["passwd", "-U", &file, "ann"], "", 1);
+    said(&["passwd", &file], "", 1);
+    assert_eq!(fs::read(&path).expect("is there"), before);
+}
+
+#[test]
 fn passwd_refuses_what_a_broker_could_not_read() {
     let folder = TempDir::new().expect("a folder");
     let (path, file) = at(&folder, "users");

@@ -111,3 +111,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn many_users_are_set_at_once() {
+    let [one, two] = [b"one", b"two"].map(|word| StoredPassword::make(word, CHEAP).unwrap());
+    let before = format!("# users\nann:{one}\nbob:{one}\n");
+    let (after, replaced) = set_users(&before, [("bob", &two), ("eve", &two)]);
+    assert_eq!(replaced, 1);
+    assert_eq!(after, format!("# users\nann:{one}\nbob:{two}\neve:{two}\n"));
+}
+
+#[test]
+fn plain_passwords_are_hashed_and_others_stay() {
+    let stored = StoredPassword::make(b"one", CHEAP).unwrap();
+    let before = format!("# a: comment\nann:{stored}\nbob: two words \n\n");
+    let (after, hashed) = hash_plain("users", &before, CHEAP).expect("valid");
+    assert_eq!(hashed, 1);
+    assert!(after.starts_with(&format!("# a: comment\nann:{stored}\nbob:$argon2id$")), "{after}");
+    let users = Users::parse("users", &after).expect("valid");
+    assert!(users.verify("bob", b"two words", &mut Memory::default()));
+    assert_eq!(hash_plain("users", &after, CHEAP).expect("valid"), (after, 0));
+    for (text, said) in [
+        ("ann:a:b\n", "users:1: the user `ann`: a plain password with `:`"),
+        ("#\nann:\n", "users:2: the user `ann` has no password"),
+        (":secret\n", "users:1: the user name is empty"),
+    ] {
+        let error = hash_plain("users", text, CHEAP).expect_err(text).to_string();
+        assert!(error.starts_with(said), "{error}");
+    }
+}

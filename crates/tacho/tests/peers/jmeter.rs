@@ -72,8 +72,8 @@ fn compare(statistics: &Value, latency: &Value, is_message: bool) -> Verdict {
     agree("the number of errors", number(statistics, "/errorCount")?, 0.0, 0.0)?;
     let mean_ms = number(latency, "/mean")? / 1e3;
     // Each row is rounded up or down in proportion. Independent roundings of n rows would be off by
-    // sqrt(n) / 2 ms in sum (one standard deviation); three of them bound the sequence in use, which
-    // simulations of 20 to 8,000 rows with unequal times found off by 1.2 sqrt(n) at most.
+    // sqrt(n) / 2 ms in sum (one standard deviation); three of them bound the sequence in use,
+    // which simulations of 20 to 8,000 rows of unequal times found off by 1.2 sqrt(n) at most.
     let apart = 1.5 * count.sqrt();
     let tolerance = 0.01 * mean_ms + apart / count;
     agree("the mean", number(statistics, "/meanResTime")?, mean_ms, tolerance)?;
