@@ -64,7 +64,7 @@ impl Percentile {
 }
 
 /// One run against a responder that holds messages.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct LatencyRun {
     /// What the responder did, such as `5 ms held`.
     pub(super) shown: String,
@@ -107,7 +107,7 @@ impl LatencyRun {
 }
 
 /// One search against the limited forwarder.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct SearchRun {
     /// Messages per second that the forwarder passes.
     pub(super) limit: f64,

@@ -6,6 +6,7 @@ mod evidence;
 mod foreign;
 mod judge;
 mod parts;
+mod pieces;
 mod responder;
 mod runs;
 mod table;
@@ -14,11 +15,12 @@ mod tools;
 use std::env;
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::bench::machine::utc_now;
+use crate::bench::machine::{Machine, utc_now};
 use crate::floor::pin_self_to;
 use crate::shell;
 use evidence::Evidence;
@@ -47,12 +49,18 @@ enum Helper {
 
 #[derive(Args)]
 struct Measuring {
-    /// Only these parts; a record keeps the others
+    /// Measure only these parts; the others stay in the record as they are
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     only: Vec<TrustPart>,
     /// Keep everything in bench/runs/<date>-<NAME> and write the table of docs/trust.md
     #[arg(long, value_name = "NAME", conflicts_with = "quick")]
     record: Option<String>,
+    /// Go on with the newest record of that name: measure what it lacks, and undecided latencies
+    #[arg(long, requires = "record")]
+    resume: bool,
+    /// Begin no measurement that would take longer than what is left of this time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    minutes: Option<u64>,
     /// The release program to measure with, instead of building it
     #[arg(long, value_name = "PROGRAM")]
     tacho: Option<PathBuf>,
@@ -60,7 +68,7 @@ struct Measuring {
     #[arg(long)]
     quick: bool,
     /// Write the table again from the newest record, without measuring
-    #[arg(long, conflicts_with_all = ["only", "record", "tacho", "quick"])]
+    #[arg(long, conflicts_with_all = ["only", "record", "resume", "minutes", "tacho", "quick"])]
     render: bool,
     /// Core of the responder
     #[arg(long, default_value_t = 0)]
@@ -97,16 +105,6 @@ impl TrustPart {
             Self::Noise => "noise",
         }
     }
-
-    fn measure(self, lab: &Laboratory, extent: Extent, evidence: &mut Evidence) -> Result<()> {
-        match self {
-            Self::Delays => parts::delays(lab, extent, evidence),
-            Self::Stall => parts::stall(lab, extent, evidence),
-            Self::Capacity => parts::capacity(lab, extent, evidence),
-            Self::Faults => parts::faults(lab, extent, evidence),
-            Self::Noise => parts::noise(lab, extent, evidence),
-        }
-    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -126,28 +124,54 @@ fn measure(options: &Measuring) -> Result<()> {
     // This program waits; the cores belong to the others.
     pin_self_to(&[options.broker_cpu, options.generator_cpu])?;
     let extent = if options.quick { Extent::QUICK } else { Extent::FULL };
-    let started = utc_now()?;
-    let folder = options.record.as_ref().map(|name| {
-        let date = started.get(..10).unwrap_or(&started);
-        shell::root().join("bench/runs").join(format!("{date}-{name}"))
-    });
+    let folder = options.record.as_deref().map(|name| folder(name, options.resume)).transpose()?;
     let mut evidence = folder.as_deref().map(Evidence::load).transpose()?.unwrap_or_default();
     let wanted = |subject: &TrustPart| options.only.is_empty() || options.only.contains(subject);
     let subjects: Vec<TrustPart> = TrustPart::ALL.into_iter().filter(wanted).collect();
     for subject in &subjects {
+        match options.resume {
+            true => pieces::clear_undecided(*subject, &mut evidence),
+            false => pieces::clear(*subject, &mut evidence),
+        }
+    }
+    evidence.sign(Machine::look())?;
+    let deadline =
+        options.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
+    let has_time = |seconds| {
+        deadline.is_none_or(|deadline| Instant::now() + Duration::from_secs(seconds) <= deadline)
+    };
+    let mut left = Vec::new();
+    for subject in &subjects {
         println!("{}", subject.name());
-        subject.measure(&lab, extent, &mut evidence)?;
-        evidence.measured.insert(subject.name().to_owned(), utc_now()?);
-        evidence.sign();
-        if let Some(folder) = &folder {
-            evidence.save(folder, &table::table(&evidence))?;
+        while let Some(piece) = pieces::next(*subject, extent, &evidence) {
+            if !has_time(piece.seconds(extent)) {
+                left.push(subject.name());
+                break;
+            }
+            piece.measure(&lab, extent, &mut evidence)?;
+            evidence.measured.insert(subject.name().to_owned(), utc_now()?);
+            if let Some(folder) = &folder {
+                evidence.save(folder, &table::table(&evidence))?;
+            }
         }
     }
     print!("\n{}", table::table(&evidence));
     if folder.is_some() {
         render()?;
     }
-    conclude(&evidence, &subjects, extent)
+    conclude(&evidence, &subjects, extent, &left)
+}
+
+/// Where a record is kept: in a folder of today, or in the one that is continued.
+fn folder(name: &str, is_resumed: bool) -> Result<PathBuf> {
+    let parent = shell::root().join("bench/runs");
+    if is_resumed {
+        return evidence::newest_named(&parent, name)
+            .with_context(|| format!("no record in bench/runs is called {name}"));
+    }
+    let now = utc_now()?;
+    let date = now.get(..evidence::DATE_LEN).unwrap_or(&now);
+    Ok(parent.join(format!("{date}-{name}")))
 }
 
 /// The programs: release builds, but for a quick look this one serves as the responder.
@@ -190,8 +214,13 @@ fn render() -> Result<()> {
     fs::write(&path, text).with_context(|| format!("cannot write {path:?}"))
 }
 
-/// Fails for anything wrong, and when too little is decided.
-fn conclude(evidence: &Evidence, subjects: &[TrustPart], extent: Extent) -> Result<()> {
+/// Fails for anything wrong, when the time was over (`left`), and when too little is decided.
+fn conclude(
+    evidence: &Evidence,
+    subjects: &[TrustPart],
+    extent: Extent,
+    left: &[&str],
+) -> Result<()> {
     let mut undecided = Vec::new();
     for subject in subjects {
         let judgements = judgements(evidence, *subject);
@@ -211,6 +240,9 @@ fn conclude(evidence: &Evidence, subjects: &[TrustPart], extent: Extent) -> Resu
         if count(Judgement::Right) < enough {
             undecided.push(subject.name());
         }
+    }
+    if !left.is_empty() {
+        bail!("no time was left for: {}; --resume goes on with them", left.join(", "));
     }
     if undecided.is_empty() {
         return Ok(());
@@ -252,7 +284,7 @@ mod tests {
 
     fn conclusion(stalls: Vec<LatencyRun>) -> String {
         let evidence = Evidence { stalls, ..Evidence::default() };
-        let result = conclude(&evidence, &[TrustPart::Stall], Extent::QUICK);
+        let result = conclude(&evidence, &[TrustPart::Stall], Extent::QUICK, &[]);
         result.map_or_else(|error| error.to_string(), |()| "right".to_owned())
     }
 
@@ -268,11 +300,24 @@ mod tests {
     }
 
     #[test]
+    fn a_part_without_time_fails_the_command_but_a_wrong_figure_is_said_first() {
+        let conclude = |stalls| {
+            let evidence = Evidence { stalls, ..Evidence::default() };
+            let parts = [TrustPart::Stall, TrustPart::Faults];
+            let result = conclude(&evidence, &parts, Extent::QUICK, &["faults"]);
+            result.expect_err("something is missing").to_string()
+        };
+        let late = conclude(vec![stall(3.01e5, "ok")]);
+        assert_eq!(late, "no time was left for: faults; --resume goes on with them");
+        assert_eq!(conclude(vec![stall(1e5, "ok")]), "stall: 1 of 1 are wrong");
+    }
+
+    #[test]
     fn every_part_has_its_evidence() {
         let nothing = Evidence::default();
         for subject in TrustPart::ALL {
             assert!(judgements(&nothing, subject).is_empty());
-            let result = conclude(&nothing, &[subject], Extent::QUICK);
+            let result = conclude(&nothing, &[subject], Extent::QUICK, &[]);
             assert_eq!(result.is_err(), subject != TrustPart::Noise, "{subject:?}");
         }
     }

@@ -4,37 +4,36 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use super::evidence::Evidence;
-use super::judge::{FaultRun, Judgement, LatencyRun, Percentile, SearchRun};
+use super::judge::{FaultRun, LatencyRun, Percentile, SearchRun};
 use super::responder::{Fault, ResponderOptions, Testimony};
 use super::runs::{Ended, Laboratory};
-use super::tools;
 use crate::bench::machine::{Steal, wait_until_idle};
 
-const DELAYS_MS: [u64; 3] = [1, 5, 50];
+pub(super) const DELAYS_MS: [u64; 3] = [1, 5, 50];
 const STALL_MS: u64 = 300;
 const STALL_EVERY_MS: u64 = 5_000;
-/// A measurement whose machine was disturbed is made again, so many times in total.
-const ATTEMPTS: usize = 3;
+/// Each fault with the quality of service at which it is one.
+pub(super) const FAULTS: [(Fault, u8); 3] =
+    [(Fault::Lose, 1), (Fault::Double, 2), (Fault::Reorder, 1)];
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     /// Seconds of a window with held messages.
-    delay_s: u64,
+    pub(super) delay_s: u64,
     /// Seconds of a window with stalls; a third of it is a whole number of their periods, since
     /// the thirds of a window are compared.
-    stall_s: u64,
-    fault_s: u64,
+    pub(super) stall_s: u64,
+    pub(super) fault_s: u64,
     /// Searches that must be decided, and the most that are made.
     pub(super) searches: usize,
-    searches_max: usize,
+    pub(super) searches_max: usize,
     pub(super) noisy_searches: usize,
     /// Measured seconds of a search's trials of full length.
     hold_s: u64,
-    search_seconds_max: u64,
+    pub(super) search_seconds_max: u64,
     /// Seconds to wait before a measurement until the machine is idle.
-    idle_wait_s: u64,
+    pub(super) idle_wait_s: u64,
 }
 
 impl Extent {
@@ -63,33 +62,37 @@ impl Extent {
     };
 }
 
-/// 20K TPS against responders that hold every message.
-pub(super) fn delays(lab: &Laboratory, extent: Extent, evidence: &mut Evidence) -> Result<()> {
-    evidence.delays.clear();
-    for ms in DELAYS_MS {
-        let hold = ResponderOptions { hold_us: Some(ms * 1_000), ..ResponderOptions::default() };
-        let shown = format!("{ms} ms held");
-        let read = |ended: &Ended, record: &Testimony| {
-            Ok(vec![
-                percentile(ended, "p50", record.hold_us_p50)?,
-                percentile(ended, "p99", record.hold_us_p99)?,
-            ])
-        };
-        let load = LatencyLoad { responder: hold, shown, warmup_s: 2, hold_s: extent.delay_s };
-        latency_runs(lab, extent, &load, read, &mut evidence.delays)?;
-    }
-    Ok(())
+/// The name of a delay in the record.
+pub(super) fn held(ms: u64) -> String {
+    format!("{ms} ms held")
+}
+
+/// The name of the stall in the record.
+pub(super) fn stopped() -> String {
+    format!("{STALL_MS} ms of every {} s stopped", STALL_EVERY_MS / 1_000)
+}
+
+/// 20K TPS against a responder that holds every message.
+pub(super) fn delay(lab: &Laboratory, extent: Extent, ms: u64) -> Result<LatencyRun> {
+    let hold = ResponderOptions { hold_us: Some(ms * 1_000), ..ResponderOptions::default() };
+    let read = |ended: &Ended, record: &Testimony| {
+        Ok(vec![
+            percentile(ended, "p50", record.hold_us_p50)?,
+            percentile(ended, "p99", record.hold_us_p99)?,
+        ])
+    };
+    let load =
+        LatencyLoad { responder: hold, shown: held(ms), warmup_s: 2, hold_s: extent.delay_s };
+    latency_run(lab, extent, load, read)
 }
 
 /// The same against one that stops periodically: the tail is what the stalls make of it.
-pub(super) fn stall(lab: &Laboratory, extent: Extent, evidence: &mut Evidence) -> Result<()> {
-    evidence.stalls.clear();
+pub(super) fn stall(lab: &Laboratory, extent: Extent) -> Result<LatencyRun> {
     let stall = ResponderOptions {
         stall_ms: Some(STALL_MS),
         stall_every_ms: STALL_EVERY_MS,
         ..ResponderOptions::default()
     };
-    let shown = format!("{STALL_MS} ms of every {} s stopped", STALL_EVERY_MS / 1_000);
     let read = |ended: &Ended, record: &Testimony| {
         Ok(vec![
             percentile(ended, "p99", record.hold_us_p99)?,
@@ -97,8 +100,9 @@ pub(super) fn stall(lab: &Laboratory, extent: Extent, evidence: &mut Evidence) -
             percentile(ended, "max", record.hold_us_max)?,
         ])
     };
-    let load = LatencyLoad { responder: stall, shown, warmup_s: 5, hold_s: extent.stall_s };
-    latency_runs(lab, extent, &load, read, &mut evidence.stalls)
+    let load =
+        LatencyLoad { responder: stall, shown: stopped(), warmup_s: 5, hold_s: extent.stall_s };
+    latency_run(lab, extent, load, read)
 }
 
 fn percentile(ended: &Ended, name: &str, recorded_us: f64) -> Result<Percentile> {
@@ -123,78 +127,55 @@ struct LatencyLoad {
     hold_s: u64,
 }
 
-/// Runs until one is decided, a few times at most.
-fn latency_runs(
+fn latency_run(
     lab: &Laboratory,
     extent: Extent,
-    load: &LatencyLoad,
+    load: LatencyLoad,
     read: impl Fn(&Ended, &Testimony) -> Result<Vec<Percentile>>,
-    runs: &mut Vec<LatencyRun>,
-) -> Result<()> {
-    for _ in 0..ATTEMPTS {
-        wait_until_idle(extent.idle_wait_s);
-        let LatencyLoad { warmup_s, hold_s, .. } = *load;
-        let options = ResponderOptions { spin: true, skip: warmup_s, ..load.responder.clone() };
-        let process = lab.responder(&options)?;
-        let mut command = lab.command("run", &process);
-        command.args(["--var=target_throughput=10000", "--ramp-up=1s"]);
-        command.arg(format!("--warmup={warmup_s}s")).arg(format!("--hold={hold_s}s"));
-        let before = Steal::look()?;
-        let ended = lab.run(command, hold_s + 60)?;
-        let steal_percent = before.percent_since()?;
-        let record = process.finish()?;
-        let run = LatencyRun {
-            shown: load.shown.clone(),
-            is_uniform: load.responder.stall_ms.is_none(),
-            verdict: ended.text("/verdict"),
-            steal_percent,
-            is_left_out: ended.text("/steps/0/disturbance/handling") == "left_out",
-            is_within_tolerance: is_within_tolerance(&ended),
-            percentiles: read(&ended, &record)?,
-        };
-        println!("{run:?}");
-        let judgement = run.judge();
-        runs.push(run);
-        if judgement != Judgement::Undecided {
-            break;
-        }
-    }
-    Ok(())
+) -> Result<LatencyRun> {
+    wait_until_idle(extent.idle_wait_s);
+    let LatencyLoad { responder, shown, warmup_s, hold_s } = load;
+    let is_uniform = responder.stall_ms.is_none();
+    let options = ResponderOptions { spin: true, skip: warmup_s, ..responder };
+    let process = lab.responder(&options)?;
+    let mut command = lab.command("run", &process);
+    command.args(["--var=target_throughput=10000", "--ramp-up=1s"]);
+    command.arg(format!("--warmup={warmup_s}s")).arg(format!("--hold={hold_s}s"));
+    let before = Steal::look()?;
+    let ended = lab.run(command, hold_s + 60)?;
+    let steal_percent = before.percent_since()?;
+    let record = process.finish()?;
+    let run = LatencyRun {
+        shown,
+        is_uniform,
+        verdict: ended.text("/verdict"),
+        steal_percent,
+        is_left_out: ended.text("/steps/0/disturbance/handling") == "left_out",
+        is_within_tolerance: is_within_tolerance(&ended),
+        percentiles: read(&ended, &record)?,
+    };
+    println!("{run:?}: {:?}", run.judge());
+    Ok(run)
 }
 
-/// Searches for the limit of a forwarder on a quiet machine, until enough of them are decided.
-pub(super) fn capacity(lab: &Laboratory, extent: Extent, evidence: &mut Evidence) -> Result<()> {
-    evidence.searches.clear();
-    let decided =
-        |runs: &[SearchRun]| runs.iter().filter(|run| run.judge() != Judgement::Undecided).count();
-    while decided(&evidence.searches) < extent.searches
-        && evidence.searches.len() < extent.searches_max
-    {
-        wait_until_idle(extent.idle_wait_s);
-        let run = search(lab, extent, evidence.searches.len(), "")?;
-        evidence.searches.push(run);
-    }
-    Ok(())
+/// A search while another program burns cores in bursts.
+pub(super) fn noisy_search(lab: &Laboratory, extent: Extent, number: usize) -> Result<SearchRun> {
+    let burned = ["the broker's", "the generator's", "both"][number % 3];
+    let cpus = match burned {
+        "the broker's" => vec![lab.broker_cpu],
+        "the generator's" => vec![lab.generator_cpu],
+        _ => vec![lab.broker_cpu, lab.generator_cpu],
+    };
+    let _noise = lab.burn(&cpus, extent.search_seconds_max, number as u64)?;
+    search(lab, extent, number, burned)
 }
 
-/// The same while another program burns cores in bursts.
-pub(super) fn noise(lab: &Laboratory, extent: Extent, evidence: &mut Evidence) -> Result<()> {
-    evidence.noisy_searches.clear();
-    for number in 0..extent.noisy_searches {
-        let burned = ["the broker's", "the generator's", "both"][number % 3];
-        let cpus = match burned {
-            "the broker's" => vec![lab.broker_cpu],
-            "the generator's" => vec![lab.generator_cpu],
-            _ => vec![lab.broker_cpu, lab.generator_cpu],
-        };
-        let _noise = lab.burn(&cpus, extent.search_seconds_max, number as u64)?;
-        let run = search(lab, extent, number, burned)?;
-        evidence.noisy_searches.push(run);
-    }
-    Ok(())
-}
-
-fn search(lab: &Laboratory, extent: Extent, number: usize, burned: &str) -> Result<SearchRun> {
+pub(super) fn search(
+    lab: &Laboratory,
+    extent: Extent,
+    number: usize,
+    burned: &str,
+) -> Result<SearchRun> {
     // Limits at many places of the grid of doubled values.
     let limit = 3_000 + (number as u64 * 1_237) % 5_000;
     let options = ResponderOptions { limit: Some(limit), ..ResponderOptions::default() };
@@ -222,38 +203,35 @@ fn search(lab: &Laboratory, extent: Extent, number: usize, burned: &str) -> Resu
     Ok(run)
 }
 
-/// Responders that lose, double or reorder one of 10,000 messages.
-pub(super) fn faults(lab: &Laboratory, extent: Extent, evidence: &mut Evidence) -> Result<()> {
-    evidence.faults.clear();
-    for (fault, qos) in [(Fault::Lose, 1), (Fault::Double, 2), (Fault::Reorder, 1)] {
-        wait_until_idle(extent.idle_wait_s);
-        let wrong = ResponderOptions {
-            fault: Some(fault),
-            fault_every: 10_000,
-            ..ResponderOptions::default()
-        };
-        let process = lab.responder(&wrong)?;
-        let mut command = lab.command("run", &process);
-        command.args(["--var=target_throughput=10000", "--ramp-up=500ms"]);
-        command.args(["--var=publishers=100", "--var=subscribers=100"]);
-        // Without a warm-up all messages are in the window whose deliveries are counted.
-        command.arg(format!("--var=qos={qos}")).arg("--warmup=0s");
-        command.arg(format!("--hold={}s", extent.fault_s));
-        let ended = lab.run(command, extent.fault_s + 60)?;
-        let step = |name: &str| ended.count(&format!("/steps/0/{name}"));
-        let run = FaultRun {
-            fault,
-            verdict: ended.text("/verdict"),
-            exit_code: ended.exit_code,
-            lost: step("lost"),
-            duplicates: step("duplicates"),
-            out_of_order: step("out_of_order"),
-            others: step("unexpected") + step("corrupted"),
-            record: process.finish()?,
-        };
-        println!("{run:?}: {:?}", run.judge());
-        evidence.faults.push(run);
-    }
-    evidence.tools = tools::all(lab)?;
-    Ok(())
+/// A responder that loses, doubles or reorders one of 10,000 messages.
+pub(super) fn fault_run(
+    lab: &Laboratory,
+    extent: Extent,
+    fault: Fault,
+    qos: u8,
+) -> Result<FaultRun> {
+    wait_until_idle(extent.idle_wait_s);
+    let wrong =
+        ResponderOptions { fault: Some(fault), fault_every: 10_000, ..ResponderOptions::default() };
+    let process = lab.responder(&wrong)?;
+    let mut command = lab.command("run", &process);
+    command.args(["--var=target_throughput=10000", "--ramp-up=500ms"]);
+    command.args(["--var=publishers=100", "--var=subscribers=100"]);
+    // Without a warm-up all messages are in the window whose deliveries are counted.
+    command.arg(format!("--var=qos={qos}")).arg("--warmup=0s");
+    command.arg(format!("--hold={}s", extent.fault_s));
+    let ended = lab.run(command, extent.fault_s + 60)?;
+    let step = |name: &str| ended.count(&format!("/steps/0/{name}"));
+    let run = FaultRun {
+        fault,
+        verdict: ended.text("/verdict"),
+        exit_code: ended.exit_code,
+        lost: step("lost"),
+        duplicates: step("duplicates"),
+        out_of_order: step("out_of_order"),
+        others: step("unexpected") + step("corrupted"),
+        record: process.finish()?,
+    };
+    println!("{run:?}: {:?}", run.judge());
+    Ok(run)
 }

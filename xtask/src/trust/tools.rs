@@ -9,7 +9,7 @@ use super::runs::Laboratory;
 use crate::shell;
 
 /// A program that has not ended by then is stopped: one that waits for lost messages never ends.
-const SECONDS_MAX: u64 = 45;
+pub(super) const SECONDS_MAX: u64 = 45;
 /// So many of the last bytes of an output are kept: mqtt-stresser's summary has 1,000.
 const SAID_MAX: usize = 4_000;
 
