@@ -56,7 +56,7 @@ struct Measuring {
     #[arg(long, value_name = "NAME", conflicts_with = "quick")]
     record: Option<String>,
     /// Go on with the newest record of that name: measure what it lacks, and undecided latencies
-    #[arg(long, requires = "record")]
+    #[arg(long, requires = "record", conflicts_with = "quick")]
     resume: bool,
     /// Begin no measurement that would take longer than what is left of this time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
@@ -242,7 +242,7 @@ fn conclude(
         }
     }
     if !left.is_empty() {
-        bail!("no time was left for: {}; --resume goes on with them", left.join(", "));
+        bail!("no time was left for: {}; a record goes on with --resume", left.join(", "));
     }
     if undecided.is_empty() {
         return Ok(());
@@ -262,6 +262,8 @@ fn judgements(evidence: &Evidence, subject: TrustPart) -> Vec<Judgement> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::judge::{LatencyRun, Percentile};
     use super::*;
 
@@ -308,8 +310,22 @@ mod tests {
             result.expect_err("something is missing").to_string()
         };
         let late = conclude(vec![stall(3.01e5, "ok")]);
-        assert_eq!(late, "no time was left for: faults; --resume goes on with them");
+        assert_eq!(late, "no time was left for: faults; a record goes on with --resume");
         assert_eq!(conclude(vec![stall(1e5, "ok")]), "stall: 1 of 1 are wrong");
+    }
+
+    #[test]
+    fn only_a_record_can_go_on() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            options: Options,
+        }
+        let parse = |line: &str| Line::try_parse_from(format!("trust {line}").split_whitespace());
+        assert!(parse("--resume").is_err() && parse("--resume --quick").is_err());
+        assert!(parse("--minutes 0 --quick").is_err());
+        let line = parse("--record x --resume --minutes 8 --only delays,stall").expect("accepted");
+        assert_eq!(line.options.measuring.minutes, Some(8));
     }
 
     #[test]
