@@ -48,27 +48,24 @@ pub(crate) struct FanOut {
 }
 
 impl FanOut {
-    pub(crate) fn new(
+    /// Of a message to these sessions, and to these groups where they come later.
+    pub(super) fn new(
         message: Message,
         targets: Rc<[Target]>,
+        groups: GroupList,
         acknowledge: Option<Acknowledge>,
     ) -> Self {
         Self {
             message,
             targets,
             position: 0,
-            groups: None,
+            groups,
             groups_position: 0,
             acknowledge,
             receipt: None,
             batch: BatchSeq::DONE,
             newest_session: 0,
         }
-    }
-
-    /// The same, to these groups too.
-    pub(super) fn with_groups(self, groups: GroupList) -> Self {
-        Self { groups, ..self }
     }
 
     /// How many of its receivers have it.
@@ -82,7 +79,7 @@ impl FanOut {
 }
 
 /// Shared groups that a message goes to.
-type GroupList = Option<Rc<[Arc<Group>]>>;
+pub(super) type GroupList = Option<Rc<[Arc<Group>]>>;
 
 fn len_of(groups: Option<&Rc<[Arc<Group>]>>) -> usize {
     groups.map_or(0, |groups| groups.len())

@@ -187,8 +187,16 @@ impl Shard {
                 break;
             }
         }
+        if self.sessions.settle(slot) {
+            self.continue_session(net, slot);
+        }
+    }
+
+    /// What a session needs beside its output, which is rare: dropped messages are counted, stored
+    /// ones loaded, replays and changes of memberships go on.
+    #[inline(never)]
+    fn continue_session(&mut self, net: &mut Net, slot: SessionSlot) {
         self.count_dropped(net, slot);
-        self.sessions.count_places(slot);
         if self.sessions[slot].journal.has_stored() {
             self.load(net, slot);
         }

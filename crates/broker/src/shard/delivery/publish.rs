@@ -209,7 +209,7 @@ impl Shard {
             self.stats.forwarded_total.increment();
             net.post(shard, Mail::Deliver(message.clone(), None));
         }
-        self.fan_out(net, FanOut::new(message, to.local, acknowledge).with_groups(later));
+        self.fan_out(net, FanOut::new(message, to.local, later, acknowledge));
     }
 
     /// The same where some of it may have to be safe before it is acknowledged.
@@ -241,7 +241,7 @@ impl Shard {
         }
         let receipt = self.own_receipt(&mut sending);
         let (batch, acknowledge) = (sending.batch, sending.acknowledge);
-        let mut fan_out = FanOut::new(message, to.local, acknowledge).with_groups(later);
+        let mut fan_out = FanOut::new(message, to.local, later, acknowledge);
         (fan_out.receipt, fan_out.batch) = (receipt, batch);
         self.fan_out(net, fan_out);
     }
@@ -262,7 +262,7 @@ impl Shard {
             None => self.with_own_record(message, durable),
             Some(_) => message,
         };
-        let mut fan_out = FanOut::new(message, local, None);
+        let mut fan_out = FanOut::new(message, local, None, None);
         fan_out.receipt = receipt;
         self.fan_out(net, fan_out);
         self.tell_if_clogged(net, from, &topic, queued_before);

@@ -187,8 +187,14 @@ impl Sessions {
     /// whether its queue is full.
     #[inline]
     pub(super) fn count_places(&mut self, slot: SessionSlot) {
+        self.settle(slot);
+    }
+
+    /// The same; and whether the session needs more than that its output moves.
+    #[inline]
+    pub(super) fn settle(&mut self, slot: SessionSlot) -> bool {
         let Some(session) = self.slots.get_mut(slot.index()).and_then(Option::as_mut) else {
-            return;
+            return false;
         };
         if session.note_level() {
             self.level_changes.push(slot);
@@ -198,6 +204,7 @@ impl Sessions {
             let before = std::mem::replace(&mut session.places, places);
             self.places = self.places + u64::from(places) - u64::from(before);
         }
+        session.needs_more()
     }
 
     /// Whether the queue of any session has become full or has room again.

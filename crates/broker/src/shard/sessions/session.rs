@@ -221,17 +221,32 @@ impl Session {
     /// Messages dropped in the machine's keeping, or for its full queue, and not counted before.
     #[inline]
     pub(in crate::shard) fn take_dropped(&mut self) -> DroppedInKeeping {
-        let counters = self.machine.counters();
-        let now = DroppedInKeeping {
-            expired: counters.dropped(DropReason::Expired),
-            queue_full: counters.dropped(DropReason::QueueFull)
-                + counters.dropped(DropReason::QueueBytesFull),
-        };
+        let now = self.dropped_so_far();
         let before = std::mem::replace(&mut self.counted, now);
         DroppedInKeeping {
             expired: now.expired - before.expired,
             queue_full: now.queue_full - before.queue_full,
         }
+    }
+
+    #[inline]
+    fn dropped_so_far(&self) -> DroppedInKeeping {
+        let counters = self.machine.counters();
+        DroppedInKeeping {
+            expired: counters.dropped(DropReason::Expired),
+            queue_full: counters.dropped(DropReason::QueueFull)
+                + counters.dropped(DropReason::QueueBytesFull),
+        }
+    }
+
+    /// Whether there is more to do for it than to move its output: dropped messages to count,
+    /// stored ones to load, replays or changes of memberships.
+    #[inline]
+    pub(super) fn needs_more(&self) -> bool {
+        self.journal.has_stored()
+            || self.replays.are_under_way()
+            || !self.memberships.is_empty()
+            || self.dropped_so_far() != self.counted
     }
 
     /// What becomes of messages at the limits of its queue.
