@@ -28,7 +28,7 @@ use crate::signals::stop_flag;
 Exit codes: 0 success, 1 unexpected error, 104 --dir holds an earlier calibration or --disk is no \
 directory, 105 stopped by a signal, 112 the responder went away.")]
 pub(crate) struct CalibrateArguments {
-    /// Fewer kinds of messages and a second each: about 20 seconds instead of 75
+    /// Measure fewer kinds of messages, for a second each: about 20 seconds instead of 75
     #[arg(long)]
     quick: bool,
 
@@ -47,8 +47,8 @@ pub(crate) struct CalibrateArguments {
     /// Measure a disk instead: the time of a synced write in this directory, such as a broker's
     /// data directory, at three sizes; 15 seconds or more, 3 with --quick
     ///
-    /// A file of 16 MiB is written there over and over, and removed in the end. The result is
-    /// shown and not kept.
+    /// Writes a file of 16 MiB there repeatedly, and removes it afterwards. The result is shown
+    /// and not kept.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["no_store", "dir"])]
     disk: Option<PathBuf>,
 
@@ -59,7 +59,7 @@ pub(crate) struct CalibrateArguments {
     #[command(flatten)]
     named: GivenArguments,
 
-    /// No progress
+    /// Print no progress
     #[arg(long, short)]
     quiet: bool,
 }

@@ -59,7 +59,7 @@ enum Command {
     /// counts. The recommended workload is where mean CPU reaches 75 %, interpolated between the
     /// neighbouring steps.
     Ladder(Box<campaign::LadderArguments>),
-    /// Search the highest load of a scenario that meets objectives.
+    /// Find the highest load at which a scenario meets its objectives.
     ///
     /// Short trials bracket the limit, longer ones narrow it down, and trials of full length
     /// confirm it. The result is an interval from the highest pass to the lowest fail. A trial in

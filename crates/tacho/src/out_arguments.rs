@@ -15,9 +15,9 @@ pub(crate) struct OutArguments {
     ///
     /// influxdb=http://HOST:8086/DATABASE, influxdb=http://HOST:8086?org=ORG&bucket=BUCKET,
     /// prometheus=http://HOST:9090/api/v1/write, otlp=http://HOST:4318, json=FILE, csv=FILE, or
-    /// @FILE with one of these per line. Options stand behind a '?', such as token-file=FILE,
+    /// @FILE with one of these per line. Options follow a '?', such as token-file=FILE,
     /// every=5s, on-failure=end, schema=jmeter; docs/outputs.md has all of them. An output never
-    /// slows the run: what a service does not take is counted, and told as a finding.
+    /// slows the run: a finding says how many figures a service did not take.
     // Read by `open`: the message of a parser here would repeat the value, with what it may hold.
     #[arg(long = "out", value_name = "KIND=ADDRESS")]
     outputs: Vec<String>,

@@ -20,7 +20,7 @@ pub(crate) struct ServeArguments {
     dir: PathBuf,
 
     /// Where to listen: a port, or an address with a port; port 0 takes a free one. By default
-    /// 127.0.0.1:9740, or a free port where that one is taken
+    /// 127.0.0.1:9740, or a free port if that one is in use
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     listen: Option<SocketAddr>,
 }

@@ -34,10 +34,10 @@ statements! {
         "the offered load was not carried: {achieved_per_s:.0} of {offered_per_s:.0} messages per second {way} ({percent:.2} %)",
         "未能承载施加的负载：{way}方向每秒 {offered_per_s:.0} 条消息中只完成 {achieved_per_s:.0} 条（{percent:.2} %）";
     Cause::BystanderSent { group, sent, offered } => []
-        "group {group}, to which nothing happened, sent {sent} of {offered} messages",
+        "group {group}, which no action affected, sent {sent} of {offered} messages",
         "未受影响的 {group} 组应发送 {offered} 条消息，只发送了 {sent} 条";
     Cause::BystanderReceived { group, received, expected } => []
-        "group {group}, to which nothing happened, received {received} of {expected} messages",
+        "group {group}, which no action affected, received {received} of {expected} messages",
         "未受影响的 {group} 组应收到 {expected} 条消息，只收到了 {received} 条";
     Cause::RetainedMissing { count } => []
         "{count} retained messages that were due to new subscribers did not come",
@@ -65,11 +65,11 @@ statements! {
     Cause::ClientsFailed { count, first } => []
         "{count} failures of clients, the first: {first}", "客户端失败 {count} 次，第一次：{first}";
     Cause::Observed { observation } => [text = lang.observation(observation);] "{text}", "{text}";
-    Cause::RunStopped => [] "the run was stopped before its end", "运行被提前停止";
+    Cause::RunStopped => [] "the run was stopped early", "运行被提前停止";
     Cause::OutputFailed { output, why } => []
         "the output {output} failed, which ends the run (on-failure=end): {why}",
         "输出 {output} 失败，按 on-failure=end 结束运行：{why}";
-    Cause::CampaignStopped => [] "it was stopped before its end", "被提前停止";
+    Cause::CampaignStopped => [] "it was stopped early", "被提前停止";
     Cause::EndedBeforeMeasuring => []
         "the run ended before anything was measured", "运行在测得任何数据之前就结束了";
     Cause::NothingMeasured => [] "nothing was measured", "没有测得数据";
@@ -85,13 +85,13 @@ statements! {
     Cause::ThreadFailed { why } => []
         "a generator thread failed: {why}", "负载生成器的一个线程失败：{why}";
     Cause::MachineEndsSearch { needs } => [needs = lang.obstacle(needs);]
-        "this machine ends the search: more {needs}", "搜索止于这台机器的能力：更高的负载{needs}";
+        "this machine limited the search: a higher load {needs}", "搜索止于这台机器的能力：更高的负载{needs}";
     Cause::NotRun { obstacle } => [text = lang.obstacle(obstacle);] "{text}", "{text}";
     Cause::SearchDisturbed { trials, disturbed } => []
         "The capacity cannot be told on this machine: {disturbed} of {trials} trials were disturbed by the hypervisor or other programs.",
         "无法在这台机器上得出容量：{trials} 次试验中有 {disturbed} 次受到虚拟化层或其他程序的干扰。";
     Cause::GeneratorEndsSearch => []
-        "the generator ends the search, not the broker: give it more cores, or another machine",
+        "the generator limited the search, not the broker: give it more cores, or another machine",
         "终止搜索的是负载生成器而不是 Broker：请给它更多的核，或换到另一台机器";
     Cause::GeneratorBoundEverywhere => []
         "the generator was the bottleneck at every load", "在每个负载下瓶颈都是负载生成器";

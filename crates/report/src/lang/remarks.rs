@@ -47,7 +47,7 @@ statements! {
         "The generator's threads served messages in batches (--timing batch): latencies include up to half a millisecond of waiting for the next batch.",
         "负载生成器线程按批处理消息（--timing batch）：延迟包含最多半毫秒的批次等待时间。";
     Remark::GeneratorRested => []
-        "The work of a generator thread took so much of its core that it served messages in batches of 50 us and more, which adds to latencies: more cores (--threads, --generator-cores) or less load avoid that.",
+        "A generator thread was so busy that it served messages in batches of 50 us or more, which adds to latencies: give it more cores (--threads, --generator-cores) or less load.",
         "某个负载生成器线程的工作占用其核过多，因此按 50 微秒或更长的批次处理消息，延迟随之增加；增加核（--threads、--generator-cores）或降低负载可以避免。";
     Remark::SamplesThinned { one_in, of } => [of = thousands(*of);]
         "results.jtl is bounded: it has a row for one in {one_in} samples, evenly over time and latencies, of {of} in all. JMeter's counts and rates from it are too low by that factor; all other figures of the run are of all samples.",

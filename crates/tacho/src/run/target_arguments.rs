@@ -67,8 +67,8 @@ pub(crate) struct TargetArguments {
           value_parser = |text: &str| MonitorSpec::parse(text).map_err(|error| error.to_string()))]
     pub(super) monitors: Vec<MonitorSpec>,
 
-    /// What the network of the broker's host carries in each direction, such as 8Gbit/s,800kpps,
-    /// where its interface does not tell; NAME=LIMIT for a named target
+    /// Network capacity of the broker's host in each direction, such as 8Gbit/s,800kpps, if its
+    /// interface does not report a speed; NAME=LIMIT for a named target
     ///
     /// A load that fills 85 % of it gives the verdict network_bound. Needs figures of that host,
     /// see --monitor. Units: kbit/s, Mbit/s, Gbit/s; pps, kpps, Mpps.

@@ -20,7 +20,7 @@ enum Kind {
 /// How much a machine may be disturbed.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TolerateArguments {
-    /// Let a second count although it is disturbed up to this: steal=5% (of the broker's host;
+    /// Count seconds that are disturbed by less than this: steal=5% (of the broker's host;
     /// default 1%), others=10% (other programs on the broker's cores; default 5%) or waiting=5%
     /// (the generator for its own core; default 1%). Several separated by commas. The record and
     /// the report say so
