@@ -19,6 +19,13 @@ const PSEUDO_DEVICES: [&str; 5] = ["loop", "ram", "zram", "fd", "sr"];
 /// File systems of images, which are full by construction.
 const IMAGES: [&str; 4] = ["squashfs", "iso9660", "erofs", "udf"];
 
+/// File systems that another machine or program answers for: asking for their space may take
+/// minutes, or for ever.
+const FOREIGN: [&str; 7] = ["cifs", "smb3", "9p", "ceph", "glusterfs", "afs", "autofs"];
+
+/// Beginnings of names of such file systems: `fuse.sshfs`, `fuseblk`, `nfs4`.
+const FOREIGN_STARTS: [&str; 2] = ["fuse", "nfs"];
+
 /// Counters of one device since boot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DiskCounters {
@@ -127,26 +134,38 @@ pub(crate) fn disk_rates(
 /// Space of the file systems that are on a device of their own, and of the root; each once.
 pub(crate) fn file_systems(root: &ProcRoot) -> Vec<FileSystemBytes> {
     let Ok(text) = root.text("self/mountinfo") else { return Vec::new() };
-    let mut all = mounts(&text);
-    all.retain(is_of_interest);
-    // Of several at one point the last one covers the others; of several points of one device the
-    // shortest stands for all.
+    of_interest(&text).iter().filter_map(|mount| space(&mount.point)).collect()
+}
+
+/// The mounts of a `mountinfo` whose space is asked for.
+fn of_interest(text: &str) -> Vec<Mount> {
+    let mut all = mounts(text);
+    // Of several at one point the last one covers the others, also one that is left out: who asks
+    // at this point asks it. Of several points of one device the shortest stands for all.
     all.reverse();
-    all.sort_by_key(|mount| mount.point.as_os_str().len());
+    all.sort_by(|one, other| {
+        let (one, other) = (one.point.as_os_str(), other.point.as_os_str());
+        one.len().cmp(&other.len()).then_with(|| one.cmp(other))
+    });
+    all.dedup_by(|covered, on_top| covered.point == on_top.point);
+    all.retain(is_of_interest);
     let mut chosen: Vec<Mount> = Vec::new();
     for mount in all {
-        let is_new = |known: &Mount| known.number != mount.number && known.point != mount.point;
+        let is_new = |known: &Mount| known.number != mount.number;
         if chosen.len() < DISKS_MAX && chosen.iter().all(is_new) {
             chosen.push(mount);
         }
     }
-    chosen.iter().filter_map(|mount| space(&mount.point)).collect()
+    chosen
 }
 
+/// The root is, whatever it is: a program whose root does not answer stands still anyway.
 fn is_of_interest(mount: &Mount) -> bool {
-    let is_image = IMAGES.contains(&mount.file_system.as_str());
-    // A file system of the network may not answer for minutes.
-    !is_image && (mount.device.starts_with("/dev/") || mount.point == Path::new("/"))
+    let kind = mount.file_system.as_str();
+    let is_foreign =
+        FOREIGN.contains(&kind) || FOREIGN_STARTS.iter().any(|start| kind.starts_with(start));
+    let is_on_device = mount.device.starts_with("/dev/") && !is_foreign;
+    !IMAGES.contains(&kind) && (is_on_device || mount.point == Path::new("/"))
 }
 
 /// What the file system at `point` holds.
@@ -164,6 +183,50 @@ fn space(point: &Path) -> Option<FileSystemBytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The points of interest of mounts given as `(device number, point, kind, device)`.
+    fn points(mounted: &[(u32, &str, &str, &str)]) -> Vec<String> {
+        let line = |(number, point, kind, device): &(u32, &str, &str, &str)| {
+            format!("36 35 0:{number} / {point} rw - {kind} {device} rw\n")
+        };
+        let text: String = mounted.iter().map(line).collect();
+        of_interest(&text).iter().map(|mount| mount.point.display().to_string()).collect()
+    }
+
+    #[test]
+    fn file_systems_of_the_network_and_of_programs_are_not_asked() {
+        for kind in [
+            "fuse",
+            "fuseblk",
+            "fuse.sshfs",
+            "nfs",
+            "nfs4",
+            "cifs",
+            "smb3",
+            "9p",
+            "ceph",
+            "glusterfs",
+            "afs",
+            "autofs",
+        ] {
+            let mounted = [(1, "/", "ext4", "/dev/vda1"), (2, "/mnt", kind, "/dev/fuse")];
+            assert_eq!(points(&mounted), ["/"], "{kind}");
+        }
+        let mounted = [(1, "/", "overlay", "overlay"), (2, "/data", "xfs", "/dev/vdb")];
+        assert_eq!(points(&mounted), ["/", "/data"]);
+        assert_eq!(points(&[(1, "/", "fuse.fuse-overlayfs", "fuse-overlayfs")]), ["/"]);
+    }
+
+    #[test]
+    fn what_lies_on_top_of_a_mount_is_what_would_be_asked() {
+        let disk = (2, "/mnt", "ext4", "/dev/vdb");
+        let remote = (3, "/mnt", "fuse.sshfs", "/dev/fuse");
+        let waiting = (3, "/mnt", "autofs", "systemd-1");
+        assert!(points(&[disk, remote]).is_empty());
+        assert_eq!(points(&[waiting, disk]), ["/mnt"]);
+        let elsewhere = (2, "/srv/disk", "ext4", "/dev/vdb");
+        assert_eq!(points(&[disk, remote, elsewhere]), ["/srv/disk"]);
+    }
 
     #[test]
     fn partitions_are_told_from_disks_with_similar_names() {
