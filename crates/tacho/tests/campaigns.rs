@@ -54,6 +54,36 @@ fn the_summary_of_a_step_is_appended_unless_a_file_is_given() {
     }
 }
 
+#[test]
+fn a_summary_of_a_step_that_cannot_be_written_is_a_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut codes = Vec::new();
+    for given in [false, true] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        let load = SMALL.into_iter().filter(|word| !["--pause", "0s"].contains(word));
+        command.args(["run", "symmetric"]).args(load);
+        let dir = folder.path().join(format!("run-{given}"));
+        command.arg("--dir").arg(&dir).stdin(Stdio::null());
+        // A folder takes no text.
+        match given {
+            true => command.arg("--markdown").arg(folder.path()),
+            false => command.env("GITHUB_STEP_SUMMARY", folder.path()),
+        };
+        let output = command.output().expect("starts");
+        let said = text(&output.stderr);
+        assert!(said.contains("cannot write"), "{said}");
+        assert_eq!(
+            said.contains("warning: cannot write the summary of the step"),
+            !given,
+            "{said}"
+        );
+        assert!(dir.join("summary.json").exists(), "{said}");
+        codes.push(output.status.code());
+    }
+    assert_ne!(codes[0], Some(1), "the run's own code");
+    assert_eq!(codes[1], Some(1), "what was asked for is missing");
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

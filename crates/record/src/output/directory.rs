@@ -26,8 +26,9 @@ pub struct OutputError {
     source: io::Error,
 }
 
-/// Files that a run writes at its end: those of an earlier one must not stand beside its others.
-const STALE: [&str; 13] = [
+/// Files that a run writes at its end, or leaves behind when it is killed: those of an earlier one
+/// must not stand beside its others.
+const STALE: [&str; 14] = [
     "brokers.csv",
     "comparison.json",
     "groups.csv",
@@ -36,6 +37,7 @@ const STALE: [&str; 13] = [
     "summary.md",
     "junit.xml",
     "report.html",
+    "results.jtl.part",
     "steps.csv",
     "e2e.hgrm",
     "service.hgrm",
@@ -308,10 +310,12 @@ mod tests {
         fs::write(path.join("notes.txt"), "mine").expect("writes");
         assert!(!RunDirectory::holds_run(&path), "a file of the user is no run");
         RunDirectory::create(&path).expect("creates");
-        fs::write(path.join("summary.json"), "{}").expect("writes");
-        assert!(RunDirectory::holds_run(&path));
-        RunDirectory::create(&path).expect("takes an existing one");
-        assert!(!path.join("summary.json").exists());
+        for name in ["summary.json", "results.jtl.part"] {
+            fs::write(path.join(name), "{}").expect("writes");
+            assert!(RunDirectory::holds_run(&path));
+            RunDirectory::create(&path).expect("takes an existing one");
+            assert!(!path.join(name).exists());
+        }
         fs::write(place.path().join("file"), "").expect("writes");
         let error = RunDirectory::create(&place.path().join("file")).expect_err("is a file");
         assert!(error.to_string().contains("cannot write"), "{error}");

@@ -170,7 +170,7 @@ impl OutputArguments {
     pub(crate) fn write_texts(
         &self,
         junit: impl FnOnce() -> String,
-        markdown: impl FnOnce() -> String,
+        markdown: impl Fn() -> String,
         badge: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
         let written = |path: &Path, result: std::io::Result<()>| {
@@ -185,11 +185,20 @@ impl OutputArguments {
         if let Some(path) = &self.badge {
             written(path, std::fs::write(path, badge()))?;
         }
-        let of_step = || std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
-        if let Some(path) = &self.markdown.clone().or_else(|| of_step().map(PathBuf::from)) {
+        let append = |path: &Path| {
             let file = OpenOptions::new().create(true).append(true).open(path);
-            let append = |mut file: std::fs::File| file.write_all(markdown().as_bytes());
-            written(path, file.and_then(append))?;
+            file.and_then(|mut file| file.write_all(markdown().as_bytes()))
+        };
+        if let Some(path) = &self.markdown {
+            return written(path, append(path));
+        }
+        // The job offers this file, no argument asked for it: the run is as good without.
+        let of_step = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
+        if let Some(path) = of_step.map(PathBuf::from)
+            && let Err(error) = append(&path)
+        {
+            let path = path.display();
+            eprintln!("warning: cannot write the summary of the step {path}: {error}");
         }
         Ok(())
     }
