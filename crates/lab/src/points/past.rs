@@ -6,7 +6,7 @@ use std::time::Duration;
 use tacho_output::{Buckets, OutputAccount, Outputs};
 use tacho_record::output::{GROUP_LOG, HlogError, LoggedHistogram, LoggedHistograms, group_tag};
 use tacho_record::past::{Past, PastError, group_rows};
-use tacho_record::{PartRow, RunKind, SeriesRow, Timestamp};
+use tacho_record::{BrokerRow, GroupRow, PartRow, RunKind, SeriesRow, Timestamp};
 
 use super::{IntervalLatencies, LATENCIES, RunPoints};
 
@@ -76,17 +76,12 @@ pub fn send_again(
     let mut brokers = past.data.brokers.iter().peekable();
     for rows in past.data.rows.chunks(ROWS_PER_FLUSH) {
         for row in rows {
-            let mut parts: Vec<PartRow> = Vec::new();
-            while let Some(group) = groups.next_if(|group| ms(group.start_s) <= ms(row.start_s)) {
-                parts.push(group.part());
-            }
+            let mut parts = groups_of(&mut groups, row);
             let latencies = IntervalLatencies {
                 all: latencies(&mut logged, row)?,
                 groups: group_latencies(&mut logged_groups, row, parts.len())?,
             };
-            while let Some(part) = brokers.next_if(|part| ms(part.start_s) <= ms(row.start_s)) {
-                parts.push(part.part.clone());
-            }
+            parts.extend(brokers_of(&mut brokers, row));
             items.extend(points.second(row, latencies, &parts));
         }
         outputs.send(std::mem::take(&mut items));
@@ -134,18 +129,51 @@ fn group_latencies(
     Ok((0..groups).map(buckets).collect())
 }
 
-/// Takes the histograms of a row, which follow each other in the log.
+/// Takes the groups of a row. A name that comes back belongs to the next row: two rows may begin
+/// in one millisecond.
+fn groups_of(
+    groups: &mut Peekable<impl Iterator<Item = GroupRow>>,
+    row: &SeriesRow,
+) -> Vec<PartRow> {
+    let mut own: Vec<PartRow> = Vec::new();
+    while let Some(group) = groups.next_if(|group| {
+        ms(group.start_s) <= ms(row.start_s) && own.iter().all(|one| one.name != group.group)
+    }) {
+        own.push(group.part());
+    }
+    own
+}
+
+/// Takes the brokers of a row, by the same rule.
+fn brokers_of<'b>(
+    brokers: &mut Peekable<impl Iterator<Item = &'b BrokerRow>>,
+    row: &SeriesRow,
+) -> Vec<PartRow> {
+    let mut own: Vec<PartRow> = Vec::new();
+    while let Some(broker) = brokers.next_if(|broker| {
+        ms(broker.start_s) <= ms(row.start_s) && own.iter().all(|one| one.name != broker.part.name)
+    }) {
+        own.push(broker.part.clone());
+    }
+    own
+}
+
+/// Takes the histograms of a row, which follow each other in the log. The log leaves out empty
+/// ones: two rows of one millisecond are told apart by their lengths, or by a name that comes back.
 fn histograms(
     logged: &mut Peekable<impl Iterator<Item = LogEntry>>,
     row: &SeriesRow,
 ) -> Result<Vec<LoggedHistogram>, HlogError> {
     let due_ms = u128::from(ms(row.start_s));
-    let mut own = Vec::new();
-    let is_due = |next: &LogEntry| match next {
-        Ok(next) => next.start.as_millis() <= due_ms,
+    let length_ms = u128::from(ms(row.length_s));
+    let mut own: Vec<LoggedHistogram> = Vec::new();
+    while let Some(next) = logged.next_if(|next| match next {
+        Ok(next) if next.start.as_millis() == due_ms => {
+            next.length.as_millis() == length_ms && own.iter().all(|one| one.tag != next.tag)
+        }
+        Ok(next) => next.start.as_millis() < due_ms,
         Err(_) => true,
-    };
-    while let Some(next) = logged.next_if(is_due) {
+    }) {
         let next = next?;
         if next.start.as_millis() == due_ms {
             own.push(next);
@@ -157,4 +185,72 @@ fn histograms(
 /// All files have times to the millisecond.
 fn ms(start_s: f64) -> u64 {
     (start_s * 1e3).round().max(0.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use tacho_load::events::histogram;
+
+    use super::*;
+
+    fn rows() -> [SeriesRow; 2] {
+        [(2.6071, 0.0003), (2.6074, 0.5)].map(|(start_s, length_s)| SeriesRow {
+            start_s,
+            length_s,
+            ..SeriesRow::default()
+        })
+    }
+
+    #[test]
+    fn rows_of_one_millisecond_have_their_own_parts() {
+        let rows = rows();
+        let group = |row: &SeriesRow, name: &str| GroupRow {
+            start_s: row.start_s,
+            group: name.to_owned(),
+            ..GroupRow::default()
+        };
+        let broker = |row: &SeriesRow, name: &str| {
+            let part = PartRow { name: name.to_owned(), ..PartRow::default() };
+            BrokerRow { start_s: row.start_s, part, ..BrokerRow::default() }
+        };
+        let names = ["a", "b"];
+        let groups = rows.iter().flat_map(|row| names.map(|name| group(row, name)));
+        let brokers: Vec<_> =
+            rows.iter().flat_map(|row| names.map(|name| broker(row, name))).collect();
+        let (mut groups, mut brokers) = (groups.peekable(), brokers.iter().peekable());
+        for row in &rows {
+            for own in [groups_of(&mut groups, row), brokers_of(&mut brokers, row)] {
+                let own: Vec<_> = own.iter().map(|part| part.name.as_str()).collect();
+                assert_eq!(own, names);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_one_millisecond_have_their_own_latencies() {
+        let rows = rows();
+        // As in the file, which has milliseconds and no empty histograms.
+        let entry = |row: &SeriesRow, tag: &str, value| {
+            let mut values = histogram();
+            values.record(value).expect("grows");
+            Ok(LoggedHistogram {
+                tag: tag.to_owned(),
+                start: Duration::from_millis(ms(row.start_s)),
+                length: Duration::from_millis(ms(row.length_s)),
+                histogram: values,
+            })
+        };
+        let taken = |entries: Vec<LogEntry>| {
+            let mut logged = entries.into_iter().peekable();
+            rows.each_ref().map(|row| {
+                let own = histograms(&mut logged, row).expect("a log");
+                own.iter().map(|one| (one.tag.clone(), one.histogram.max())).collect::<Vec<_>>()
+            })
+        };
+        let e2e = |value| ("e2e".to_owned(), value);
+        let both = taken(vec![entry(&rows[0], "e2e", 1), entry(&rows[1], "e2e", 2)]);
+        assert_eq!(both, [vec![e2e(1)], vec![e2e(2)]]);
+        let later = taken(vec![entry(&rows[1], "e2e", 2)]);
+        assert_eq!(later, [vec![], vec![e2e(2)]]);
+    }
 }

@@ -44,6 +44,8 @@ pub struct LoggedHistogram {
     pub tag: String,
     /// Start of the interval since the start of the log.
     pub start: Duration,
+    /// Its length.
+    pub length: Duration,
     /// Its values, in microseconds.
     pub histogram: Histogram<u64>,
 }
@@ -93,8 +95,9 @@ impl LoggedHistograms {
             });
             let tag = interval.tag().map_or(String::new(), |tag| tag.as_str().to_owned());
             let start = interval.start_timestamp();
+            let length = interval.duration();
             Some(match histogram {
-                Ok(histogram) => Ok(LoggedHistogram { tag, start, histogram }),
+                Ok(histogram) => Ok(LoggedHistogram { tag, start, length, histogram }),
                 Err(why) => Err(damaged(index, why)),
             })
         })
