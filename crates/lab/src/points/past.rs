@@ -6,7 +6,7 @@ use std::time::Duration;
 use tacho_output::{Buckets, OutputAccount, Outputs};
 use tacho_record::output::{GROUP_LOG, HlogError, LoggedHistogram, LoggedHistograms, group_tag};
 use tacho_record::past::{Past, PastError, group_rows};
-use tacho_record::{BrokerRow, GroupRow, PartRow, RunKind, SeriesRow, Timestamp};
+use tacho_record::{PartRow, RunKind, SeriesRow, Timestamp};
 
 use super::{IntervalLatencies, LATENCIES, RunPoints};
 
@@ -67,21 +67,23 @@ pub fn send_again(
     let phases = record.phases.iter();
     items.extend(phases.map(|phase| points.phase(phase.start_s, phase.name.clone())));
     let mut accounts: Vec<OutputAccount> = Vec::new();
-    let mut groups = group_rows(path)?.into_iter().peekable();
+    let groups = group_rows(path)?.into_iter();
+    let mut groups = groups.map(|group| (group.start_s, group.part())).peekable();
     let group_log = match groups.peek() {
         Some(_) => Some(LoggedHistograms::read(&path.join(GROUP_LOG))?),
         None => None,
     };
     let mut logged_groups = group_log.iter().flat_map(LoggedHistograms::iter).peekable();
-    let mut brokers = past.data.brokers.iter().peekable();
+    let brokers = past.data.brokers.iter();
+    let mut brokers = brokers.map(|broker| (broker.start_s, broker.part.clone())).peekable();
     for rows in past.data.rows.chunks(ROWS_PER_FLUSH) {
         for row in rows {
-            let mut parts = groups_of(&mut groups, row);
+            let mut parts = parts_of(&mut groups, row);
             let latencies = IntervalLatencies {
                 all: latencies(&mut logged, row)?,
                 groups: group_latencies(&mut logged_groups, row, parts.len())?,
             };
-            parts.extend(brokers_of(&mut brokers, row));
+            parts.extend(parts_of(&mut brokers, row));
             items.extend(points.second(row, latencies, &parts));
         }
         outputs.send(std::mem::take(&mut items));
@@ -129,31 +131,17 @@ fn group_latencies(
     Ok((0..groups).map(buckets).collect())
 }
 
-/// Takes the groups of a row. A name that comes back belongs to the next row: two rows may begin
-/// in one millisecond.
-fn groups_of(
-    groups: &mut Peekable<impl Iterator<Item = GroupRow>>,
+/// Takes the parts of a row from those of all rows, each with the start of its row in seconds. A
+/// name that comes back belongs to the next row: two rows may begin in one millisecond.
+fn parts_of(
+    parts: &mut Peekable<impl Iterator<Item = (f64, PartRow)>>,
     row: &SeriesRow,
 ) -> Vec<PartRow> {
     let mut own: Vec<PartRow> = Vec::new();
-    while let Some(group) = groups.next_if(|group| {
-        ms(group.start_s) <= ms(row.start_s) && own.iter().all(|one| one.name != group.group)
+    while let Some((_, part)) = parts.next_if(|(start_s, part)| {
+        ms(*start_s) <= ms(row.start_s) && own.iter().all(|one| one.name != part.name)
     }) {
-        own.push(group.part());
-    }
-    own
-}
-
-/// Takes the brokers of a row, by the same rule.
-fn brokers_of<'b>(
-    brokers: &mut Peekable<impl Iterator<Item = &'b BrokerRow>>,
-    row: &SeriesRow,
-) -> Vec<PartRow> {
-    let mut own: Vec<PartRow> = Vec::new();
-    while let Some(broker) = brokers.next_if(|broker| {
-        ms(broker.start_s) <= ms(row.start_s) && own.iter().all(|one| one.name != broker.part.name)
-    }) {
-        own.push(broker.part.clone());
+        own.push(part);
     }
     own
 }
@@ -204,25 +192,16 @@ mod tests {
     #[test]
     fn rows_of_one_millisecond_have_their_own_parts() {
         let rows = rows();
-        let group = |row: &SeriesRow, name: &str| GroupRow {
-            start_s: row.start_s,
-            group: name.to_owned(),
-            ..GroupRow::default()
-        };
-        let broker = |row: &SeriesRow, name: &str| {
-            let part = PartRow { name: name.to_owned(), ..PartRow::default() };
-            BrokerRow { start_s: row.start_s, part, ..BrokerRow::default() }
+        let part = |row: &SeriesRow, name: &str| {
+            (row.start_s, PartRow { name: name.to_owned(), ..PartRow::default() })
         };
         let names = ["a", "b"];
-        let groups = rows.iter().flat_map(|row| names.map(|name| group(row, name)));
-        let brokers: Vec<_> =
-            rows.iter().flat_map(|row| names.map(|name| broker(row, name))).collect();
-        let (mut groups, mut brokers) = (groups.peekable(), brokers.iter().peekable());
+        let parts = rows.iter().flat_map(|row| names.map(|name| part(row, name)));
+        let mut parts = parts.peekable();
         for row in &rows {
-            for own in [groups_of(&mut groups, row), brokers_of(&mut brokers, row)] {
-                let own: Vec<_> = own.iter().map(|part| part.name.as_str()).collect();
-                assert_eq!(own, names);
-            }
+            let own = parts_of(&mut parts, row);
+            let own: Vec<_> = own.iter().map(|part| part.name.as_str()).collect();
+            assert_eq!(own, names);
         }
     }
 
