@@ -6,9 +6,6 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use tacho_net::ServerTransport;
@@ -25,6 +22,10 @@ impl Certificates {
             ServerTransport::Tcp | ServerTransport::Ws(_) => None,
         });
         Self(servers.collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Reloads the certificates whose files have changed, for connections accepted afterwards, and
@@ -69,43 +70,6 @@ impl fmt::Display for Reloaded {
             return f.write_str("no listener has a certificate");
         }
         write!(f, "certificates: {new} reloaded, {unchanged} unchanged, {unusable} unusable")
-    }
-}
-
-/// A thread that checks for changed files periodically; ends when dropped.
-pub(crate) struct Watcher {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Watcher {
-    /// `None` if there are no certificates or `every` is zero.
-    pub(crate) fn start(certificates: &Certificates, every: Duration) -> io::Result<Option<Self>> {
-        if certificates.0.is_empty() || every.is_zero() {
-            return Ok(None);
-        }
-        let certificates = certificates.clone();
-        let (stop, stopped) = channel();
-        let thread = std::thread::Builder::new()
-            .name("certificates".to_owned())
-            .spawn(move || watch(&certificates, every, &stopped))?;
-        Ok(Some(Self { stop: Some(stop), thread: Some(thread) }))
-    }
-}
-
-fn watch(certificates: &Certificates, every: Duration, stopped: &Receiver<()>) {
-    while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(every) {
-        certificates.reload();
-    }
-}
-
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // The thread only reloads certificates: its panic loses nothing else.
-            let _ = thread.join();
-        }
     }
 }
 

@@ -28,6 +28,7 @@ mod shard;
 pub mod sim;
 mod stats;
 mod subscription;
+mod watcher;
 
 pub use access::{AccessControl, AccessReloaded, check_access};
 pub use authentication::{

@@ -14,10 +14,10 @@ use tacho_net::{
 use tacho_output::{OutputSetting, OutputStartError, Outputs};
 use tacho_topic::Group;
 
-use crate::access::{AccessControl, Logins, SharedAccess};
+use crate::access::{AccessControl, Logins, Looked, SharedAccess};
 use crate::authentication::AuthMethods;
 use crate::bridge::{self, Bridges};
-use crate::certificates::{Certificates, Watcher};
+use crate::certificates::Certificates;
 use crate::config::{Config, ConfigError};
 use crate::control::{Control, View};
 use crate::durable::JournalError;
@@ -26,11 +26,15 @@ use crate::durable::threads::{IdleJournal, JournalThreads};
 use crate::mail::Mail;
 use crate::shard::{Authenticators, Shard, Shared};
 use crate::stats::ShardStats;
+use crate::watcher::Watcher;
 
 /// Pending connections the kernel keeps per listener; it lowers this to `net.core.somaxconn`.
 const BACKLOG: u32 = 4096;
 /// File descriptors reserved for listeners, event loops, logs and refusals.
 const FDS_RESERVED: u64 = 128;
+/// A change of files of access control counts if they are the same after this time: what is written
+/// in between is read half.
+const CHANGE_CONFIRMED_AFTER: Duration = Duration::from_secs(1);
 /// Part of the reserve: connections above the limit that stay open until their refusal is sent.
 const REFUSALS_MAX: usize = 64;
 
@@ -103,8 +107,8 @@ pub struct Broker {
     stats: Vec<Arc<ShardStats>>,
     certificates: Certificates,
     access: AccessControl,
-    /// Stops with the broker.
-    _watcher: Option<Watcher>,
+    /// They stop with the broker.
+    _watchers: Vec<Watcher>,
     /// Stops with the broker; present once it has started.
     control: Option<Control>,
     /// Present with a data directory.
@@ -186,9 +190,8 @@ impl Broker {
         let (idle_journal, parts) = open_journal(&config, &mut shared, &remote)?;
         let shared = Arc::new(shared);
         let journal = start_journal(&config, idle_journal, &shared, &remote)?;
-        let check = Duration::from_secs(u64::from(config.certificates_check_s));
-        let watcher = Watcher::start(&certificates, check)
-            .map_err(|source| StartError::Shard { shard: 0, source })?;
+        let watchers =
+            start_watchers(&config, &certificates, &access).map_err(StartError::Control)?;
         let mut broker = Self {
             addresses,
             connections_max,
@@ -198,7 +201,7 @@ impl Broker {
             stats: Vec::new(),
             certificates,
             access,
-            _watcher: watcher,
+            _watchers: watchers,
             control: None,
             journal,
         };
@@ -246,6 +249,7 @@ impl Broker {
         let mut view = View::new(self.stats.clone(), self.remote.clone(), self.connections_max);
         view.journal = self.shared.durable.as_ref().map(|durable| durable.journal.clone());
         view.bridges = Arc::clone(&self.shared.bridges);
+        view.access = Some(self.access.clone());
         let sys_interval = Duration::from_secs(u64::from(config.sys_interval_s));
         let port = self.addresses.first().map_or(0, SocketAddr::port);
         match Control::start(view, metrics, sys_interval, (outputs, port)) {
@@ -361,6 +365,32 @@ impl Stopper {
             self.remote.post(shard, Mail::Shutdown);
         }
     }
+}
+
+/// The threads that look for changes of certificates and of the files of access control.
+fn start_watchers(
+    config: &Config,
+    certificates: &Certificates,
+    access: &AccessControl,
+) -> io::Result<Vec<Watcher>> {
+    let mut watchers = Vec::new();
+    let every = Duration::from_secs(u64::from(config.certificates_check_s));
+    if !certificates.is_empty() && !every.is_zero() {
+        let certificates = certificates.clone();
+        watchers.push(Watcher::start("certificates", every, move || {
+            certificates.reload();
+            every
+        })?);
+    }
+    let every = Duration::from_secs(u64::from(config.access.check_s));
+    if access.has_files() && !every.is_zero() {
+        let access = access.clone();
+        watchers.push(Watcher::start("access-files", every, move || match access.look() {
+            Looked::Settled => every,
+            Looked::Changing => CHANGE_CONFIRMED_AFTER,
+        })?);
+    }
+    Ok(watchers)
 }
 
 /// What shards know of access control. Where clients log in, the threads that verify passwords are

@@ -24,7 +24,7 @@ const CTRL_C: char = '\u{3}';
 ///
 /// The file is for `tacho broker --password-file` and mosquitto 2.1 alike; lines of older versions
 /// stay as they are. The password is read from the terminal without echo, or else from the first
-/// line of standard input. A running broker reads the file again on SIGHUP.
+/// line of standard input. A running broker sees the change.
 #[derive(Args, Debug)]
 pub(crate) struct PasswdArguments {
     /// Create the file; one that exists is overwritten.

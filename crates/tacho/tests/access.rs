@@ -250,6 +250,50 @@ fn the_flags_close_a_loopback_listener_and_sighup_changes_users_and_rules() {
 }
 
 #[test]
+fn files_that_change_are_applied_without_a_signal() {
+    let folder = TempDir::new().expect("a folder");
+    // As containers mount them: a link to a folder that is replaced as a whole.
+    let link = folder.path().join("files");
+    let switch_to = |name: &str, users: &[&str]| {
+        let version = folder.path().join(name);
+        fs::create_dir(&version).expect("is new");
+        for (at, user) in users.iter().enumerate() {
+            let (file, create) = (version.join("users"), if at == 0 { "-c" } else { "-b" });
+            let file = file.to_str().expect("is text");
+            match create {
+                "-c" => said(&["passwd", "-c", file, user], "word\n", 0),
+                _ => said(&["passwd", "-b", file, user, "word"], "", 0),
+            };
+        }
+        if users.is_empty() {
+            fs::write(version.join("users"), "ann:plain\n").expect("writes");
+        }
+        let new = folder.path().join("new");
+        std::os::unix::fs::symlink(&version, &new).expect("is new");
+        fs::rename(&new, &link).expect("is replaced");
+    };
+    switch_to("1", &["ann"]);
+    let (config, config_shown) = at(&folder, "broker.toml");
+    let users = link.join("users");
+    fs::write(&config, format!("[access]\npassword_file = {users:?}\ncheck_s = 1\n")).expect("");
+    let mut broker = Broker::start(&["--config", &config_shown]);
+    let (mut ann, reason) = broker.client("ann", "word");
+    assert_eq!(reason, ReasonCode::SUCCESS);
+    switch_to("2", &["ann", "bob"]);
+    broker.line_with("users and access rules: reloaded");
+    let (mut bob, reason) = broker.client("bob", "word");
+    assert_eq!(reason, ReasonCode::SUCCESS);
+    switch_to("3", &[]);
+    let line = broker.line_with("the old ones stay in force");
+    assert!(line.contains("users:1: ") && !line.contains("plain"), "{line}");
+    bob.ping();
+    switch_to("4", &["ann"]);
+    broker.line_with("users and access rules: reloaded");
+    assert_eq!(bob.expect_disconnect(), ReasonCode::NOT_AUTHORIZED);
+    ann.ping();
+}
+
+#[test]
 fn files_that_cannot_be_used_end_the_start() {
     let folder = TempDir::new().expect("a folder");
     let (path, file) = at(&folder, "file");

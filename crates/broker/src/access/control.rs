@@ -1,14 +1,15 @@
 //! The files of access control of a running broker, and their reload.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tacho_access::FileError;
 use tacho_net::Remote;
 
 use crate::config::Config;
 use crate::mail::Mail;
-use crate::policy::{Files, Policy};
+use crate::policy::{Files, Policy, Texts};
 
 /// The files of access control of a running broker. Cheap to clone.
 #[derive(Clone)]
@@ -19,11 +20,43 @@ struct Inner {
     current: Mutex<Current>,
     /// To the shards.
     remote: Remote<Mail>,
+    is_unusable: AtomicBool,
+    failures: AtomicU64,
 }
 
 struct Current {
+    /// Of the files that the policy was read from.
     fingerprint: Vec<u64>,
     policy: Arc<Policy>,
+    /// What the files held when they were looked at last, if that is new.
+    seen: Option<Found>,
+    /// What the files held when they could not be used: that is not tried again.
+    unusable: Option<Found>,
+}
+
+/// What files hold.
+#[derive(PartialEq, Eq)]
+enum Found {
+    Texts(Vec<u64>),
+    Unreadable(FileError),
+}
+
+impl Found {
+    fn of(read: &Result<Texts, FileError>) -> Self {
+        match read {
+            Ok(texts) => Self::Texts(texts.fingerprint()),
+            Err(error) => Self::Unreadable(error.clone()),
+        }
+    }
+}
+
+/// What looking at the files has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    /// What they hold is in force, or cannot be used.
+    Settled,
+    /// They have changed just now. Soon they should be looked at again.
+    Changing,
 }
 
 impl AccessControl {
@@ -31,12 +64,28 @@ impl AccessControl {
     pub(crate) fn open(config: &Config, remote: Remote<Mail>) -> Result<Self, FileError> {
         let files = Files::of(config);
         let (fingerprint, policy) = files.open()?;
-        let current = Mutex::new(Current { fingerprint, policy: Arc::new(policy) });
-        Ok(Self(Arc::new(Inner { files, current, remote })))
+        let policy = Arc::new(policy);
+        let current = Mutex::new(Current { fingerprint, policy, seen: None, unusable: None });
+        let (is_unusable, failures) = (AtomicBool::new(false), AtomicU64::new(0));
+        Ok(Self(Arc::new(Inner { files, current, remote, is_unusable, failures })))
     }
 
     pub(crate) fn policy(&self) -> Arc<Policy> {
-        Arc::clone(&self.0.current.lock().unwrap_or_else(PoisonError::into_inner).policy)
+        Arc::clone(&self.0.lock().policy)
+    }
+
+    pub(crate) fn has_files(&self) -> bool {
+        !self.0.files.is_empty()
+    }
+
+    /// Whether the files differ from the policy in force, since they cannot be used.
+    pub(crate) fn is_unusable(&self) -> bool {
+        self.0.is_unusable.load(Ordering::Relaxed)
+    }
+
+    /// How often files could not be used.
+    pub(crate) fn failures(&self) -> u64 {
+        self.0.failures.load(Ordering::Relaxed)
     }
 
     /// Reads the files again and applies them, also to clients that are connected. Files that
@@ -46,22 +95,77 @@ impl AccessControl {
         if inner.files.is_empty() {
             return AccessReloaded::NotConfigured;
         }
-        let mut current = inner.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = inner.files.read().and_then(|texts| {
-            let fingerprint = texts.fingerprint();
-            if fingerprint == current.fingerprint {
-                return Ok(None);
-            }
-            let policy = inner.files.parse(&texts, current.policy.version() + 1)?;
-            Ok(Some(Current { fingerprint, policy: Arc::new(policy) }))
+        let mut current = inner.lock();
+        let read = inner.files.read();
+        let found = Found::of(&read);
+        if current.is_in_force(&found) {
+            inner.settled(&mut current);
+            return AccessReloaded::Unchanged;
+        }
+        inner.apply(&mut current, read, found)
+    }
+
+    /// Reads the files, and applies them if they have changed and are the same as at the last look.
+    /// What cannot be used is tried, and logged, once.
+    pub(crate) fn look(&self) -> Looked {
+        let inner = &*self.0;
+        let mut current = inner.lock();
+        let read = inner.files.read();
+        let found = Found::of(&read);
+        if current.is_in_force(&found) {
+            inner.settled(&mut current);
+            return Looked::Settled;
+        }
+        if current.unusable.as_ref() == Some(&found) {
+            current.seen = None;
+            return Looked::Settled;
+        }
+        if current.seen.as_ref() != Some(&found) {
+            current.seen = Some(found);
+            return Looked::Changing;
+        }
+        let reloaded = inner.apply(&mut current, read, found);
+        if reloaded == AccessReloaded::New {
+            tracing::info!("{reloaded}");
+        }
+        Looked::Settled
+    }
+}
+
+impl Current {
+    fn is_in_force(&self, found: &Found) -> bool {
+        matches!(found, Found::Texts(fingerprint) if *fingerprint == self.fingerprint)
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The files hold what is in force.
+    fn settled(&self, current: &mut Current) {
+        (current.seen, current.unusable) = (None, None);
+        self.is_unusable.store(false, Ordering::Relaxed);
+    }
+
+    fn apply(
+        &self,
+        current: &mut Current,
+        read: Result<Texts, FileError>,
+        found: Found,
+    ) -> AccessReloaded {
+        let version = current.policy.version() + 1;
+        let parsed = read.and_then(|texts| {
+            Ok((texts.fingerprint(), Arc::new(self.files.parse(&texts, version)?)))
         });
-        match read {
-            Ok(None) => AccessReloaded::Unchanged,
-            Ok(Some(new)) => {
-                *current = new;
-                for shard in 0..inner.remote.shards() {
+        match parsed {
+            Ok((fingerprint, policy)) => {
+                (current.fingerprint, current.policy) = (fingerprint, policy);
+                self.settled(current);
+                for shard in 0..self.remote.shards() {
                     let policy = Arc::clone(&current.policy);
-                    inner.remote.post(shard, Mail::PolicyChanged(policy));
+                    self.remote.post(shard, Mail::PolicyChanged(policy));
                 }
                 AccessReloaded::New
             }
@@ -70,6 +174,9 @@ impl AccessControl {
                     "the new users and access rules cannot be used, the old ones stay in force: \
                      {error}"
                 );
+                (current.seen, current.unusable) = (None, Some(found));
+                self.is_unusable.store(true, Ordering::Relaxed);
+                self.failures.fetch_add(1, Ordering::Relaxed);
                 AccessReloaded::Unusable
             }
         }
@@ -103,5 +210,78 @@ impl fmt::Display for AccessReloaded {
             Self::New => "users and access rules: reloaded",
             Self::Unusable => "users and access rules: unusable, the old ones stay in force",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use tacho_net::mailboxes;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::config::RawConfig;
+
+    const RULES: &str = "topic read a/#\n";
+
+    /// A broker's access control with an access list, and the path of that.
+    fn control(folder: &TempDir) -> (AccessControl, PathBuf) {
+        let path = folder.path().join("acl");
+        fs::write(&path, RULES).expect("writes");
+        let mut raw = RawConfig::default();
+        raw.access.acl_file = Some(path.clone());
+        let config = raw.resolve().expect("valid");
+        let remote = mailboxes::<Mail>(1)[0].remote();
+        (AccessControl::open(&config, remote).expect("valid"), path)
+    }
+
+    #[test]
+    fn a_change_counts_once_it_is_seen_twice() {
+        let folder = TempDir::new().expect("a folder");
+        let (control, path) = control(&folder);
+        assert_eq!(control.look(), Looked::Settled);
+        // A writer has truncated the file, and goes on.
+        for half in ["", "topic read"] {
+            fs::write(&path, half).expect("writes");
+            assert_eq!(control.look(), Looked::Changing);
+        }
+        fs::write(&path, "topic read b\n").expect("writes");
+        assert_eq!(control.look(), Looked::Changing);
+        assert_eq!(control.policy().version(), 1);
+        assert_eq!(control.look(), Looked::Settled);
+        assert_eq!((control.policy().version(), control.failures()), (2, 0));
+        assert_eq!(control.look(), Looked::Settled);
+        assert_eq!(control.policy().version(), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_tried_once_and_told_until_it_is_mended() {
+        let folder = TempDir::new().expect("a folder");
+        let (control, path) = control(&folder);
+        let look_twice = || [control.look(), control.look()];
+        fs::write(&path, "topc read b\n").expect("writes");
+        assert_eq!(look_twice(), [Looked::Changing, Looked::Settled]);
+        assert_eq!(look_twice(), [Looked::Settled; 2]);
+        assert_eq!((control.is_unusable(), control.failures()), (true, 1));
+        fs::remove_file(&path).expect("is there");
+        assert_eq!(look_twice(), [Looked::Changing, Looked::Settled]);
+        assert_eq!(look_twice(), [Looked::Settled; 2]);
+        assert_eq!((control.is_unusable(), control.failures()), (true, 2));
+        assert_eq!(control.policy().version(), 1);
+        // What is in force still.
+        fs::write(&path, RULES).expect("writes");
+        assert_eq!(control.look(), Looked::Settled);
+        assert_eq!((control.is_unusable(), control.policy().version()), (false, 1));
+        // The same mistake again is another one.
+        fs::write(&path, "topc read b\n").expect("writes");
+        assert_eq!(look_twice(), [Looked::Changing, Looked::Settled]);
+        assert_eq!((control.is_unusable(), control.failures()), (true, 3));
+        assert_eq!(control.reload(), AccessReloaded::Unusable);
+        assert_eq!(control.failures(), 4);
+        fs::write(&path, "topic read b\n").expect("writes");
+        assert_eq!(control.reload(), AccessReloaded::New);
+        assert_eq!((control.is_unusable(), control.policy().version()), (false, 2));
     }
 }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 pub use control::{AccessControl, AccessReloaded};
 
+pub(crate) use control::Looked;
+
 pub(crate) use logins::{LoginJob, Logins};
 
 use tacho_access::{NoRandomness, ProcessKey};

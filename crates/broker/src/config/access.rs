@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, check_range};
 
+/// As for certificates.
+const CHECK_S: u32 = 10;
+
 /// `[access]`. Without files all clients may do everything.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -22,6 +25,8 @@ pub struct AccessSettings {
     pub subscribe: SubscribeCheck,
     /// Which sessions of other users a client may take over.
     pub session_takeover: SessionTakeover,
+    /// Seconds between two looks at the files; 0: they are read on SIGHUP only.
+    pub check_s: u32,
     /// Threads that verify passwords; 0: half of the usable cores, from 1 to 4.
     pub login_threads: u32,
     /// Logins that wait for these threads; more are refused.
@@ -76,6 +81,7 @@ impl Default for AccessSettings {
             on_deny: OnDeny::default(),
             subscribe: SubscribeCheck::default(),
             session_takeover: SessionTakeover::default(),
+            check_s: CHECK_S,
             login_threads: 0,
             logins_waiting_max: 1_000,
             remembered_logins_max: 100_000,
@@ -86,6 +92,7 @@ impl Default for AccessSettings {
 
 impl AccessSettings {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
+        check_range("access.check_s", self.check_s.into(), 0, 86_400, "from 0 to 86400")?;
         check_range("access.login_threads", self.login_threads.into(), 0, 64, "from 0 to 64")?;
         let waiting = self.logins_waiting_max.into();
         check_range("access.logins_waiting_max", waiting, 1, 100_000, "from 1 to 100000")?;

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use tacho_codec::ReasonCode;
 
 use super::exposition::{Exposition, Kind};
-use super::{View, bridges, journal, process};
+use super::{View, access, bridges, journal, process};
 use crate::query::ClientRow;
 use crate::stats::{ByQos, ByReason, Histogram, ShardStats};
 
@@ -62,6 +62,9 @@ pub(super) fn read(view: &View) -> Exposition {
         journal::write(&mut exposition, journal);
     }
     bridges::write(&mut exposition, &view.bridges);
+    if let Some(access) = &view.access {
+        access::write(&mut exposition, access);
+    }
     http(&mut exposition, view);
     process::write(&mut exposition);
     exposition

@@ -4,6 +4,7 @@
 //!
 //! Unlike the rest of this crate it reads the clock, since no event loop passes the time to it.
 
+mod access;
 mod ask;
 mod bridges;
 mod exposition;
@@ -30,6 +31,7 @@ use tacho_output::Outputs;
 use tokio::sync::oneshot;
 use tokio::time::MissedTickBehavior;
 
+use crate::access::AccessControl;
 use crate::bridge::Bridges;
 use crate::mail::Mail;
 use crate::stats::{Counter, ShardStats};
@@ -44,6 +46,7 @@ pub(crate) struct View {
     pub(crate) connections_max: usize,
     pub(crate) journal: Option<Journal>,
     pub(crate) bridges: Arc<Bridges>,
+    pub(crate) access: Option<AccessControl>,
     http: Arc<HttpCounters>,
     started_ns: u64,
 }
@@ -56,7 +59,8 @@ impl View {
     ) -> Self {
         let (journal, bridges, started_ns) = (None, Arc::default(), clock::now_ns());
         let http = Arc::default();
-        Self { stats, remote, connections_max, journal, bridges, http, started_ns }
+        let access = None;
+        Self { stats, remote, connections_max, journal, bridges, access, http, started_ns }
     }
 
     fn uptime(&self) -> Duration {

@@ -1,0 +1,14 @@
+//! Metrics of the files of access control.
+
+use super::exposition::{Exposition, Kind};
+use crate::access::AccessControl;
+
+pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
+    let name = "tacho_access_files_unusable";
+    let help = "1 while users and access rules differ from their files, which cannot be used.";
+    let value = u8::from(access.is_unusable());
+    exposition.family(name, help, Kind::Gauge).sample(&[], value);
+    let name = "tacho_access_reload_failures_total";
+    let help = "Times that files of users and access rules could not be used.";
+    exposition.family(name, help, Kind::Counter).sample(&[], access.failures());
+}

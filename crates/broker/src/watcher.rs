@@ -1,0 +1,40 @@
+//! Threads that look for changes of files.
+
+use std::io;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A thread that looks for changes; ends when dropped.
+pub(crate) struct Watcher {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watcher {
+    /// Calls `look` after `first`, and then again after the time that it returns each time.
+    pub(crate) fn start(
+        name: &str,
+        first: Duration,
+        mut look: impl FnMut() -> Duration + Send + 'static,
+    ) -> io::Result<Self> {
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let mut next = first;
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(next) {
+                next = look();
+            }
+        })?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // The thread only reloads files: its panic loses nothing else.
+            let _ = thread.join();
+        }
+    }
+}
