@@ -73,6 +73,14 @@ impl AuthFailure {
         }
     }
 
+    pub(crate) const fn sentence(self) -> &'static str {
+        match self {
+            Self::BadCredentials => "wrong credentials, says the authentication method",
+            Self::NotAuthorized => "not authorized, says the authentication method",
+            Self::Unavailable => "the authentication method cannot decide at present",
+        }
+    }
+
     /// DISCONNECT has fewer codes (3.14.2.1).
     pub(crate) const fn to_disconnect(self) -> ReasonCode {
         match self {

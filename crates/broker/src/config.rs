@@ -10,6 +10,7 @@ mod overload;
 mod queue;
 mod strategy;
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -92,6 +93,14 @@ pub enum ConfigError {
     /// A file of access control cannot be used.
     #[error(transparent)]
     Access(#[from] FileError),
+    /// The audit log cannot be used.
+    #[error("the audit log {path} cannot be used: {source}")]
+    Audit {
+        /// The path as configured.
+        path: String,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// An output makes no sense.
     #[error("an output cannot be used: {0}")]
     Output(#[from] TargetError),

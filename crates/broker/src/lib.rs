@@ -27,6 +27,7 @@ mod shard;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod stats;
+mod stored_connect;
 mod subscription;
 mod watcher;
 

@@ -14,7 +14,7 @@ use tacho_net::{
 use tacho_output::{OutputSetting, OutputStartError, Outputs};
 use tacho_topic::Group;
 
-use crate::access::{AccessControl, Logins, Looked, SharedAccess};
+use crate::access::{AccessControl, Audit, AuditThread, Logins, Looked, SharedAccess, open_audit};
 use crate::authentication::AuthMethods;
 use crate::bridge::{self, Bridges};
 use crate::certificates::Certificates;
@@ -113,6 +113,8 @@ pub struct Broker {
     control: Option<Control>,
     /// Present with a data directory.
     journal: Option<JournalThreads>,
+    /// Present with an audit log.
+    audit: Option<AuditThread>,
 }
 
 /// A snapshot of a shared subscription. While messages are on their way between shards, the numbers
@@ -180,7 +182,9 @@ impl Broker {
         let sockets_max = descriptors_for_sockets(fd_limit);
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
-        let access = AccessControl::open(&config, remote.clone()).map_err(ConfigError::Access)?;
+        let (audit, audit_thread) = start_audit(&config)?;
+        let access =
+            AccessControl::open(&config, remote.clone(), audit).map_err(ConfigError::Access)?;
         let shared_access = share_access(&config, &access, &remote)?;
         let maxima = (connections_max, sockets_max);
         let mut shared = Shared::new(&config, transports, shared_access, maxima);
@@ -204,6 +208,7 @@ impl Broker {
             _watchers: watchers,
             control: None,
             journal,
+            audit: audit_thread,
         };
         broker.start_shards(&config, &listeners, boxes, parts)?;
         broker.start_control(&config, metrics, outputs)?;
@@ -354,6 +359,9 @@ impl Broker {
         if let Some(journal) = self.journal {
             journal.stop();
         }
+        if let Some(audit) = self.audit {
+            audit.end();
+        }
         result
     }
 }
@@ -365,6 +373,13 @@ impl Stopper {
             self.remote.post(shard, Mail::Shutdown);
         }
     }
+}
+
+/// Opens the audit log, if there is one, and starts its thread.
+fn start_audit(config: &Config) -> Result<(Audit, Option<AuditThread>), StartError> {
+    let Some(file) = open_audit(config)? else { return Ok((Audit::default(), None)) };
+    let (audit, thread) = Audit::start(file).map_err(StartError::Control)?;
+    Ok((audit, Some(thread)))
 }
 
 /// The threads that look for changes of certificates and of the files of access control.
@@ -400,13 +415,12 @@ fn share_access(
     access: &AccessControl,
     remote: &Remote<Mail>,
 ) -> Result<SharedAccess, StartError> {
-    let policy = access.policy();
     let settings = &config.access;
-    let logins = match policy.has_users() {
+    let logins = match access.policy().has_users() {
         true => Logins::start(settings.threads(), settings.logins_waiting_max as usize, remote),
         false => Ok(Logins::None),
     };
-    let shared = SharedAccess::new(config, policy, logins.map_err(StartError::Logins)?);
+    let shared = SharedAccess::new(config, access, logins.map_err(StartError::Logins)?);
     shared.map_err(|error| StartError::Logins(io::Error::other(error)))
 }
 

@@ -14,7 +14,7 @@ use tacho_journal::{Committer, Journal, OpenError, Opened, Options, Step};
 use tacho_net::sim::{Faults, Peer, Simulation};
 use tacho_net::{LoopConfig, Mailbox, Remote, mailboxes};
 
-use crate::access::{AccessControl, Logins, SharedAccess};
+use crate::access::{AccessControl, Audit, Logins, SharedAccess};
 use crate::bridge::Bridges;
 use crate::config::{Config, ConfigError};
 use crate::durable::reader::Reader;
@@ -152,10 +152,11 @@ impl Cluster {
         let transports = config.open_transports()?;
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
-        let access = AccessControl::open(config, remote.clone()).map_err(ConfigError::Access)?;
+        let access = AccessControl::open(config, remote.clone(), Audit::default())
+            .map_err(ConfigError::Access)?;
         let logins = Logins::AtOnce(remote.clone());
         // Invariant: a machine that runs tests has random numbers.
-        let shared_access = SharedAccess::new(config, access.policy(), logins).expect("randomness");
+        let shared_access = SharedAccess::new(config, &access, logins).expect("randomness");
         let maxima = (connections_max, usize::MAX);
         let mut shared = Shared::new(config, transports, shared_access, maxima);
         shared.bridges = Arc::new(Bridges::open(config)?);

@@ -70,6 +70,9 @@ pub(crate) struct BrokerArgs {
     /// What clients may publish and subscribe to, in the format of mosquitto's acl_file.
     #[arg(long, value_name = "FILE")]
     acl_file: Option<PathBuf>,
+    /// Write a line of JSON to this file for each refused login and each change of users and rules.
+    #[arg(long, value_name = "FILE")]
+    audit_file: Option<PathBuf>,
     /// Largest number of connections; 0 means as many as descriptors allow.
     #[arg(long, value_name = "N")]
     connections_max: Option<usize>,
@@ -156,6 +159,9 @@ impl BrokerArgs {
         }
         if self.acl_file.is_some() {
             raw.access.acl_file.clone_from(&self.acl_file);
+        }
+        if self.audit_file.is_some() {
+            raw.access.audit_file.clone_from(&self.audit_file);
         }
         raw.shared_subscription_strategy =
             self.shared_strategy.or(raw.shared_subscription_strategy);

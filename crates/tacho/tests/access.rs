@@ -294,6 +294,84 @@ fn files_that_change_are_applied_without_a_signal() {
 }
 
 #[test]
+fn the_audit_log_has_every_refused_login_or_counts_it() {
+    let folder = TempDir::new().expect("a folder");
+    let (acl, acl_shown) = at(&folder, "acl");
+    let (_, users) = at(&folder, "users");
+    let (audit, audit_shown) = at(&folder, "audit.jsonl");
+    said(&["passwd", "-c", &users, "ann"], "secret word\n", 0);
+    fs::write(&acl, "user ann\ntopic a/#\n").expect("writes");
+    let flags = ["--password-file", &users, "--acl-file", &acl_shown, "--audit-file", &audit_shown];
+    let mut broker = Broker::start(&flags);
+    let mode = fs::metadata(&audit).expect("is made").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let (_, reason) = broker.client("ann", "guessed word");
+    assert_eq!(reason, ReasonCode::BAD_USER_NAME_OR_PASSWORD);
+    let (mut ann, _) = broker.client("ann", "secret word");
+    assert_eq!(ann.subscribe("a/x", QoS::AtMostOnce), ReasonCode::SUCCESS);
+    // Moved away, as `logrotate` does; SIGHUP opens a new one, and changes the rules.
+    let moved = folder.path().join("moved");
+    fs::rename(&audit, &moved).expect("is there");
+    fs::write(&acl, "user ann\ntopic b\n").expect("writes");
+    let signal = |broker: &Broker, signal: Signal| {
+        kill_process(Pid::from_child(&broker.child), signal).expect("is sent");
+    };
+    signal(&broker, Signal::HUP);
+    broker.line_with("users and access rules: reloaded");
+    assert_eq!(ann.expect_disconnect(), ReasonCode::NOT_AUTHORIZED);
+    let refused = 60;
+    for _ in 0..refused {
+        let mut anonymous = Client::open(broker.address, Version::V311);
+        let (_, reason) = anonymous.connect(&connect("x", Version::V311));
+        assert_eq!(reason, ReasonCode::NOT_AUTHORIZED);
+    }
+    signal(&broker, Signal::TERM);
+    assert!(broker.child.wait().expect("ends").success());
+    let lines = |path: &Path| -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(path).expect("is there");
+        assert!(!text.contains("guessed") && !text.contains("secret"), "{text}");
+        text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect()
+    };
+    let [first] = &lines(&moved)[..] else { panic!("{:?}", lines(&moved)) };
+    for (key, value) in [
+        ("event", "login_refused"),
+        ("client_id", "ann"),
+        ("user", "ann"),
+        ("listener", &*broker.address.to_string()),
+        ("protocol", "5.0"),
+        ("reason", "0x86"),
+        ("why", "unknown user or wrong password"),
+    ] {
+        assert_eq!(first[key], value, "{first}");
+    }
+    assert!(first["address"].as_str().is_some_and(|address| address.starts_with("127.0.0.1:")));
+    let later = lines(&audit);
+    let of = |kind: &'static str| later.iter().filter(move |line| line["event"] == kind);
+    assert_eq!(of("rules_changed").count(), 1);
+    let ended: Vec<_> = of("subscription_ended").chain(of("client_disconnected")).collect();
+    assert_eq!(ended.len(), 2);
+    assert_eq!((&ended[0]["topic_filter"], &ended[0]["user"]), (&"a/x".into(), &"ann".into()));
+    let left_out: u64 = of("left_out").filter_map(|line| line["count"].as_u64()).sum();
+    assert_eq!(of("login_refused").count() as u64 + left_out, refused);
+}
+
+#[test]
+fn an_audit_log_that_cannot_be_written_ends_the_start() {
+    let folder = TempDir::new().expect("a folder");
+    let (_, shown) = at(&folder, "nowhere/audit");
+    for (path, words) in [
+        (&*shown, "nowhere/audit cannot be used"),
+        (folder.path().to_str().expect("is text"), "it is no ordinary file"),
+    ] {
+        for more in [&["--check-config"][..], &[]] {
+            let flags = ["broker", "--listen", "0", "--audit-file", path];
+            let answer = said(&[&flags[..], more].concat(), "", 104);
+            assert!(answer.contains(words), "{answer}");
+        }
+    }
+}
+
+#[test]
 fn files_that_cannot_be_used_end_the_start() {
     let folder = TempDir::new().expect("a folder");
     let (path, file) = at(&folder, "file");

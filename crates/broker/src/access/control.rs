@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tacho_access::FileError;
 use tacho_net::Remote;
 
+use super::audit::{Audit, AuditEvent, AuditKind};
 use crate::config::Config;
 use crate::mail::Mail;
 use crate::policy::{Files, Policy, Texts};
@@ -20,6 +21,7 @@ struct Inner {
     current: Mutex<Current>,
     /// To the shards.
     remote: Remote<Mail>,
+    audit: Audit,
     is_unusable: AtomicBool,
     failures: AtomicU64,
 }
@@ -29,19 +31,19 @@ struct Current {
     fingerprint: Vec<u64>,
     policy: Arc<Policy>,
     /// What the files held when they were looked at last, if that is new.
-    seen: Option<Found>,
+    seen: Option<FilesFound>,
     /// What the files held when they could not be used: that is not tried again.
-    unusable: Option<Found>,
+    unusable: Option<FilesFound>,
 }
 
 /// What files hold.
 #[derive(PartialEq, Eq)]
-enum Found {
+enum FilesFound {
     Texts(Vec<u64>),
     Unreadable(FileError),
 }
 
-impl Found {
+impl FilesFound {
     fn of(read: &Result<Texts, FileError>) -> Self {
         match read {
             Ok(texts) => Self::Texts(texts.fingerprint()),
@@ -61,17 +63,25 @@ pub(crate) enum Looked {
 
 impl AccessControl {
     /// Reads the files.
-    pub(crate) fn open(config: &Config, remote: Remote<Mail>) -> Result<Self, FileError> {
+    pub(crate) fn open(
+        config: &Config,
+        remote: Remote<Mail>,
+        audit: Audit,
+    ) -> Result<Self, FileError> {
         let files = Files::of(config);
         let (fingerprint, policy) = files.open()?;
         let policy = Arc::new(policy);
         let current = Mutex::new(Current { fingerprint, policy, seen: None, unusable: None });
         let (is_unusable, failures) = (AtomicBool::new(false), AtomicU64::new(0));
-        Ok(Self(Arc::new(Inner { files, current, remote, is_unusable, failures })))
+        Ok(Self(Arc::new(Inner { files, current, remote, audit, is_unusable, failures })))
     }
 
     pub(crate) fn policy(&self) -> Arc<Policy> {
         Arc::clone(&self.0.lock().policy)
+    }
+
+    pub(crate) fn audit(&self) -> &Audit {
+        &self.0.audit
     }
 
     pub(crate) fn has_files(&self) -> bool {
@@ -89,15 +99,16 @@ impl AccessControl {
     }
 
     /// Reads the files again and applies them, also to clients that are connected. Files that
-    /// cannot be used change nothing.
+    /// cannot be used change nothing. Opens the audit log anew.
     pub fn reload(&self) -> AccessReloaded {
         let inner = &*self.0;
+        inner.audit.reopen();
         if inner.files.is_empty() {
             return AccessReloaded::NotConfigured;
         }
         let mut current = inner.lock();
         let read = inner.files.read();
-        let found = Found::of(&read);
+        let found = FilesFound::of(&read);
         if current.is_in_force(&found) {
             inner.settled(&mut current);
             return AccessReloaded::Unchanged;
@@ -111,7 +122,7 @@ impl AccessControl {
         let inner = &*self.0;
         let mut current = inner.lock();
         let read = inner.files.read();
-        let found = Found::of(&read);
+        let found = FilesFound::of(&read);
         if current.is_in_force(&found) {
             inner.settled(&mut current);
             return Looked::Settled;
@@ -133,14 +144,18 @@ impl AccessControl {
 }
 
 impl Current {
-    fn is_in_force(&self, found: &Found) -> bool {
-        matches!(found, Found::Texts(fingerprint) if *fingerprint == self.fingerprint)
+    fn is_in_force(&self, found: &FilesFound) -> bool {
+        matches!(found, FilesFound::Texts(fingerprint) if *fingerprint == self.fingerprint)
     }
 }
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, Current> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, event: AuditKind, why: Option<String>) {
+        self.audit.note(AuditEvent { event, why, ..AuditEvent::default() });
     }
 
     /// The files hold what is in force.
@@ -153,7 +168,7 @@ impl Inner {
         &self,
         current: &mut Current,
         read: Result<Texts, FileError>,
-        found: Found,
+        found: FilesFound,
     ) -> AccessReloaded {
         let version = current.policy.version() + 1;
         let parsed = read.and_then(|texts| {
@@ -167,6 +182,7 @@ impl Inner {
                     let policy = Arc::clone(&current.policy);
                     self.remote.post(shard, Mail::PolicyChanged(policy));
                 }
+                self.note(AuditKind::RulesChanged, None);
                 AccessReloaded::New
             }
             Err(error) => {
@@ -177,6 +193,7 @@ impl Inner {
                 (current.seen, current.unusable) = (None, Some(found));
                 self.is_unusable.store(true, Ordering::Relaxed);
                 self.failures.fetch_add(1, Ordering::Relaxed);
+                self.note(AuditKind::RulesUnusable, Some(error.to_string()));
                 AccessReloaded::Unusable
             }
         }
@@ -234,7 +251,7 @@ mod tests {
         raw.access.acl_file = Some(path.clone());
         let config = raw.resolve().expect("valid");
         let remote = mailboxes::<Mail>(1)[0].remote();
-        (AccessControl::open(&config, remote).expect("valid"), path)
+        (AccessControl::open(&config, remote, Audit::default()).expect("valid"), path)
     }
 
     #[test]

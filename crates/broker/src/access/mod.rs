@@ -1,13 +1,19 @@
 //! Access control outside of the shards: the files that say who may connect and do what, their
 //! reload, and the threads that verify passwords.
 
+mod audit;
 mod control;
 mod logins;
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 pub use control::{AccessControl, AccessReloaded};
 
+pub(crate) use audit::{
+    Audit, AuditEvent, AuditFile, AuditKind, AuditOutcome, AuditThread, Name, check_audit_path,
+};
 pub(crate) use control::Looked;
 
 pub(crate) use logins::{LoginJob, Logins};
@@ -23,7 +29,21 @@ use crate::policy::{Files, Policy};
 /// A file cannot be read or used.
 pub fn check_access(config: &Config) -> Result<(), ConfigError> {
     Files::of(config).open()?;
+    if let Some(path) = &config.access.audit_file {
+        check_audit_path(path).map_err(|source| unusable_audit(path, source))?;
+    }
     Ok(())
+}
+
+/// Opens the audit log, if there is one.
+pub(crate) fn open_audit(config: &Config) -> Result<Option<AuditFile>, ConfigError> {
+    let Some(path) = &config.access.audit_file else { return Ok(None) };
+    let file = AuditFile::open(path.clone(), config.access.audit_bytes_max);
+    file.map(Some).map_err(|source| unusable_audit(path, source))
+}
+
+fn unusable_audit(path: &Path, source: io::Error) -> ConfigError {
+    ConfigError::Audit { path: path.display().to_string(), source }
 }
 
 /// What all shards know of access control.
@@ -34,20 +54,22 @@ pub(crate) struct SharedAccess {
     /// The policy at the start. Shards get later ones by mail.
     pub(crate) first: Arc<Policy>,
     pub(crate) logins: Logins,
+    pub(crate) audit: Audit,
     pub(crate) key: ProcessKey,
 }
 
 impl SharedAccess {
     pub(crate) fn new(
         config: &Config,
-        first: Arc<Policy>,
+        access: &AccessControl,
         logins: Logins,
     ) -> Result<Self, NoRandomness> {
         Ok(Self {
             settings: config.access.clone(),
             admits_anonymous: config.listeners.iter().map(|l| l.allow_anonymous).collect(),
-            first,
+            first: access.policy(),
             logins,
+            audit: access.audit().clone(),
             key: ProcessKey::new()?,
         })
     }

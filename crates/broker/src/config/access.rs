@@ -19,6 +19,11 @@ pub struct AccessSettings {
     /// Access list: what clients may publish, subscribe to and receive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acl_file: Option<PathBuf>,
+    /// Audit log: a line of JSON for each refused login and each change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_file: Option<PathBuf>,
+    /// Size at which the audit log is renamed, and a new one begun.
+    pub audit_bytes_max: u64,
     /// What follows a PUBLISH that is not allowed.
     pub on_deny: OnDeny,
     /// Which subscriptions are granted.
@@ -78,6 +83,8 @@ impl Default for AccessSettings {
         Self {
             password_file: None,
             acl_file: None,
+            audit_file: None,
+            audit_bytes_max: 100 * 1024 * 1024,
             on_deny: OnDeny::default(),
             subscribe: SubscribeCheck::default(),
             session_takeover: SessionTakeover::default(),
@@ -93,6 +100,14 @@ impl Default for AccessSettings {
 impl AccessSettings {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         check_range("access.check_s", self.check_s.into(), 0, 86_400, "from 0 to 86400")?;
+        let (min, expected) = (64 * 1024, "at least 65536");
+        check_range(
+            "access.audit_bytes_max",
+            self.audit_bytes_max,
+            min,
+            i64::MAX as u64,
+            expected,
+        )?;
         check_range("access.login_threads", self.login_threads.into(), 0, 64, "from 0 to 64")?;
         let waiting = self.logins_waiting_max.into();
         check_range("access.logins_waiting_max", waiting, 1, 100_000, "from 1 to 100000")?;

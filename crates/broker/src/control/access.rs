@@ -1,7 +1,7 @@
-//! Metrics of the files of access control.
+//! Metrics of access control outside of the shards: its files and the audit log.
 
 use super::exposition::{Exposition, Kind};
-use crate::access::AccessControl;
+use crate::access::{AccessControl, AuditOutcome};
 
 pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
     let name = "tacho_access_files_unusable";
@@ -11,4 +11,10 @@ pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
     let name = "tacho_access_reload_failures_total";
     let help = "Times that files of users and access rules could not be used.";
     exposition.family(name, help, Kind::Counter).sample(&[], access.failures());
+    let name = "tacho_audit_events_total";
+    let help = "Events for the audit log, by what became of them.";
+    let mut events = exposition.family(name, help, Kind::Counter);
+    for (outcome, label) in AuditOutcome::ALL {
+        events.sample(&[("outcome", &label)], access.audit().count(outcome));
+    }
 }

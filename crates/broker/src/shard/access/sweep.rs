@@ -10,9 +10,13 @@ use tacho_net::ConnId;
 use tacho_session::server::End;
 use tacho_topic::Filter;
 
+use crate::access::{AuditEvent, AuditKind, Name};
 use crate::keys::SessionSlot;
 use crate::policy::Policy;
 use crate::shard::{Net, Shard};
+
+/// Why something ends.
+const CHANGED: &str = "users or access rules have changed";
 
 impl Shard {
     /// New users or rules are in force.
@@ -64,7 +68,8 @@ impl Shard {
         let Some(conn) = self.sessions[slot].connection() else { return };
         if has_lost || self.is_users_end(slot, conn) {
             self.stats.ended_by_rules_total.increment();
-            self.log_denied(net, slot, "stay connected", "", &"users or access rules have changed");
+            self.log_denied(net, slot, "stay connected", "", &CHANGED);
+            self.audit_ended(net, slot, AuditKind::ClientDisconnected, None);
             self.say_goodbye(net, conn, ReasonCode::NOT_AUTHORIZED);
             self.session_disconnected(net, slot, End::Lost);
         }
@@ -98,10 +103,37 @@ impl Shard {
             session.subscriptions.iter().filter(is_forbidden).cloned().collect();
         for filter in &forbidden {
             self.stats.ended_subscriptions_total.increment();
-            let why = "the access rules have changed";
-            self.log_denied(net, slot, "subscribe", &filter.to_string(), &why);
+            let topic_filter = filter.to_string();
+            self.log_denied(net, slot, "subscribe", &topic_filter, &CHANGED);
+            self.audit_ended(net, slot, AuditKind::SubscriptionEnded, Some(&topic_filter));
             self.forget_one(net, slot, filter);
         }
         !forbidden.is_empty()
+    }
+
+    /// Tells the audit log what a new policy has ended.
+    fn audit_ended(
+        &self,
+        net: &Net,
+        slot: SessionSlot,
+        event: AuditKind,
+        topic_filter: Option<&str>,
+    ) {
+        let audit = &self.shared.access.audit;
+        if !audit.is_on() {
+            return;
+        }
+        let session = &self.sessions[slot];
+        let conn = session.connection();
+        audit.note(AuditEvent {
+            event,
+            address: conn.and_then(|conn| net.peer_addr(conn)),
+            listener: conn.and_then(|conn| net.local_addr(conn)),
+            client_id: Some(Name::new(&session.key().client_id)),
+            user: session.access.user_name().map(Name::new),
+            topic_filter: topic_filter.map(Name::new),
+            why: Some(CHANGED.to_owned()),
+            ..AuditEvent::default()
+        });
     }
 }

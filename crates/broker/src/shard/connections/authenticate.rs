@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use tacho_codec::{
-    Auth, Connect, Direction, Frame, Packet, ReasonCode, UserProperties, Version, split_frame,
-};
+use tacho_codec::{Auth, Connect, Direction, Frame, Packet, ReasonCode, UserProperties, Version};
 use tacho_net::{ConnId, Remote};
 use tacho_session::{AuthAnswer, AuthRequest, Authentication};
 
@@ -20,6 +18,7 @@ use crate::shard::connections::Connection;
 use crate::shard::output::Flow;
 use crate::shard::output::encode_within;
 use crate::shard::{Net, Shard};
+use crate::stored_connect::stored_connect;
 
 /// The authentication methods, and the mailboxes that their answers go to.
 pub(crate) struct Authenticators {
@@ -204,10 +203,18 @@ impl Shard {
             }
             (AuthStep::Failure(failure), AuthAnswer::Disconnect) => {
                 self.stats.failed_authentications_total.increment();
+                if let Some(slot) = self.connections.session_of(conn) {
+                    self.tell_failed_reauthentication(net, conn, failure, slot);
+                }
                 self.end_connection(net, conn, failure.to_disconnect());
             }
             (AuthStep::Failure(failure), _) => {
                 self.stats.failed_authentications_total.increment();
+                if let Some(HeldConnect { packet, client }) = exchange.waiting.take() {
+                    let user = stored_connect(&packet).and_then(|connect| connect.username);
+                    let client = (&*client.key.client_id, user);
+                    self.tell_failed_authentication(net, conn, failure, client);
+                }
                 self.refuse(net, conn, Version::V5, failure.to_connack());
             }
             // Invariant: success and continuing are answered as above.
@@ -243,10 +250,10 @@ impl Shard {
         let exchange = self.connections.exchanges.get_mut(&(conn.index() as u32));
         let Some(waiting) = exchange.and_then(|exchange| exchange.waiting.take()) else { return };
         let HeldConnect { packet, client } = waiting;
-        let frame = split_frame(&packet, u32::MAX).ok().flatten();
-        let connect = frame.and_then(|frame| Connect::decode(&frame).ok());
         // Invariant: it was decoded before, when it came.
-        let Some(mut connect) = connect else { return self.drop_connection(net, conn) };
+        let Some(mut connect) = stored_connect(&packet) else {
+            return self.drop_connection(net, conn);
+        };
         // What CONNACK shall carry stands where the client's own data stood.
         connect.properties.authentication_data = data;
         self.refresh_routes();

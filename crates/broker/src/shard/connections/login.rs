@@ -7,17 +7,19 @@
 use std::sync::Arc;
 
 use tacho_access::{Proof, Who};
-use tacho_codec::{Connect, ReasonCode, Version, split_frame, without_bridge_bit};
+use tacho_codec::{Connect, without_bridge_bit};
 use tacho_net::ConnId;
 
 use crate::access::LoginJob;
 use crate::authentication::ExchangeRef;
 use crate::config::SessionTakeover;
 use crate::keys::{ConnectingClient, SessionSlot, User};
-use crate::shard::access::Shown;
 use crate::shard::connections::Connection;
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
+use crate::stored_connect::stored_connect;
+
+use super::refused_logins::LoginRefusal;
 
 /// A CONNECT whose password is being verified.
 pub(super) struct HeldLogin {
@@ -25,51 +27,12 @@ pub(super) struct HeldLogin {
     packet: Vec<u8>,
     client: ConnectingClient,
     user: User,
-    protocol: Version,
     /// Absent for a user that does not exist.
     proof: Option<Proof>,
     /// Of the policy that named the users.
     policy: u32,
     /// Its end tells the threads that there is no need to verify.
     _alive: Arc<()>,
-}
-
-/// Why a login is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LoginRefusal {
-    /// There are no credentials.
-    Anonymous,
-    /// There is a user name and no password.
-    NoPassword,
-    /// The user does not exist, or the password is another.
-    Wrong,
-    /// Too many logins wait.
-    Busy,
-    /// The session of this client identifier is another user's.
-    Stranger,
-    /// The will may not be published.
-    Will,
-}
-
-impl LoginRefusal {
-    const fn sentence(self) -> &'static str {
-        match self {
-            Self::Anonymous => "no user name: anonymous clients are not admitted here",
-            Self::NoPassword => "no password",
-            Self::Wrong => "unknown user or wrong password",
-            Self::Busy => "too many logins wait to be verified",
-            Self::Stranger => "the session of this client identifier belongs to another user",
-            Self::Will => "the access list does not allow the topic of the will",
-        }
-    }
-
-    const fn reason(self) -> ReasonCode {
-        match self {
-            Self::NoPassword | Self::Wrong => ReasonCode::BAD_USER_NAME_OR_PASSWORD,
-            Self::Busy => ReasonCode::SERVER_BUSY,
-            Self::Anonymous | Self::Stranger | Self::Will => ReasonCode::NOT_AUTHORIZED,
-        }
-    }
 }
 
 impl Shard {
@@ -124,7 +87,6 @@ impl Shard {
             packet: packet.to_vec(),
             client,
             user,
-            protocol: connect.version,
             proof,
             policy,
             _alive: alive,
@@ -139,8 +101,7 @@ impl Shard {
         let Some((conn, held)) = self.connections.take_login(to) else { return };
         let HeldLogin { packet, mut client, user, proof, policy, .. } = held;
         let plain = without_bridge_bit(&packet);
-        let frame = split_frame(plain.as_deref().unwrap_or(&packet), u32::MAX).ok().flatten();
-        let connect = frame.as_ref().and_then(|frame| Connect::decode(frame).ok());
+        let connect = stored_connect(plain.as_deref().unwrap_or(&packet));
         // Invariant: it was decoded before, when it came.
         let Some(connect) = connect else { return self.drop_connection(net, conn) };
         self.refresh_routes();
@@ -163,31 +124,14 @@ impl Shard {
 
     /// The time for connecting is over, and the password not verified yet.
     pub(in crate::shard) fn login_timed_out(&mut self, net: &mut Net, conn: ConnId) {
-        let protocol = self.connections.login(conn).map(|held| held.protocol);
-        self.stats.refused_logins_busy_total.increment();
-        self.refuse(net, conn, protocol.unwrap_or(Version::V311), ReasonCode::SERVER_BUSY);
-    }
-
-    pub(super) fn refuse_login(
-        &mut self,
-        net: &mut Net,
-        conn: ConnId,
-        connect: &Connect<'_>,
-        client: &ConnectingClient,
-        why: LoginRefusal,
-    ) -> Flow {
-        let stats = &self.stats;
-        let counter = match why {
-            LoginRefusal::Anonymous => &stats.refused_logins_anonymous_total,
-            LoginRefusal::NoPassword | LoginRefusal::Wrong => &stats.refused_logins_wrong_total,
-            LoginRefusal::Busy => &stats.refused_logins_busy_total,
-            LoginRefusal::Stranger => &stats.refused_strangers_total,
-            LoginRefusal::Will => &stats.denied_wills_total,
+        let Some(HeldLogin { packet, client, .. }) = self.connections.drop_login(conn) else {
+            return;
         };
-        counter.increment();
-        self.log_login_refused(net, conn, connect, client, why);
-        self.refuse(net, conn, connect.version, why.reason());
-        Flow::Stop
+        let plain = without_bridge_bit(&packet);
+        let connect = stored_connect(plain.as_deref().unwrap_or(&packet));
+        // Invariant: it was decoded before, when it came.
+        let Some(connect) = connect else { return self.drop_connection(net, conn) };
+        self.refuse_login(net, conn, &connect, &client, LoginRefusal::Late);
     }
 
     /// Whether a session is another user's, and must not be taken over by this one.
@@ -230,26 +174,5 @@ impl Shard {
             Some(slot) if self.is_strangers(slot, user) => Err(LoginRefusal::Stranger),
             _ => Ok(()),
         }
-    }
-
-    #[cold]
-    fn log_login_refused(
-        &mut self,
-        net: &Net,
-        conn: ConnId,
-        connect: &Connect<'_>,
-        client: &ConnectingClient,
-        why: LoginRefusal,
-    ) {
-        let Some(untold) = self.access.line(net.now_ns()) else { return };
-        let address = net.peer_addr(conn).map(|address| address.to_string());
-        tracing::info!(
-            client = %Shown(&client.key.client_id),
-            user = %Shown(connect.username.unwrap_or_default()),
-            address = address.as_deref().unwrap_or("unknown"),
-            why = %format_args!("\"{}\"", why.sentence()),
-            untold,
-            "login refused"
-        );
     }
 }

@@ -11,6 +11,7 @@ mod log;
 mod login;
 mod open;
 mod read_ahead;
+mod refused_logins;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -208,9 +209,9 @@ impl Connections {
         }
     }
 
-    /// The CONNECT that waits at a connection.
-    fn login(&self, conn: ConnId) -> Option<&HeldLogin> {
-        self.logins.get(&(conn.index() as u32)).map(|held| &**held)
+    /// The CONNECT that waits at a connection waits no longer.
+    fn drop_login(&mut self, conn: ConnId) -> Option<HeldLogin> {
+        self.logins.remove(&(conn.index() as u32)).map(|held| *held)
     }
 
     /// A password is verified: its connection waits no longer, if it is still there.

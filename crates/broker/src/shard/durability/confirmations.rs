@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use tacho_codec::{Connect, Packet, ReasonCode, split_frame};
+use tacho_codec::{Packet, ReasonCode};
 use tacho_net::ConnId;
 use tacho_session::{BatchSeq, WillState};
 
@@ -15,6 +15,7 @@ use crate::delivery::Copy;
 use crate::keys::SessionSlot;
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
+use crate::stored_connect::stored_connect;
 
 /// Answers that wait: no honest client asks more before it has got one.
 const ANSWERS_MAX: usize = 1_024;
@@ -148,10 +149,10 @@ impl Shard {
 
     fn complete_connect(&mut self, net: &mut Net, slot: SessionSlot, pending: PendingConnect) {
         let PendingConnect { conn, packet, authentication_data, is_assigned, will, .. } = pending;
-        let frame = split_frame(&packet, u32::MAX).ok().flatten();
-        let connect = frame.and_then(|frame| Connect::decode(&frame).ok());
         // Invariant: it was decoded before, when it came.
-        let Some(mut connect) = connect else { return self.drop_connection(net, conn) };
+        let Some(mut connect) = stored_connect(&packet) else {
+            return self.drop_connection(net, conn);
+        };
         if self.is_users_end(slot, conn) {
             // Since the users were read again: the sweep knows only clients that are connected.
             self.refuse(net, conn, connect.version, ReasonCode::NOT_AUTHORIZED);

@@ -1,0 +1,162 @@
+//! Logins that are refused: counted, told by the log and the audit log, and answered.
+
+use tacho_codec::{Connect, ReasonCode, Version};
+use tacho_net::ConnId;
+
+use crate::access::{AuditEvent, AuditKind, Name};
+use crate::authentication::AuthFailure;
+use crate::keys::{ConnectingClient, SessionSlot};
+use crate::shard::access::Shown;
+use crate::shard::output::Flow;
+use crate::shard::{Net, Shard};
+
+/// Why a login is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LoginRefusal {
+    /// There are no credentials.
+    Anonymous,
+    /// There is a user name and no password.
+    NoPassword,
+    /// The user does not exist, or the password is another.
+    Wrong,
+    /// Too many logins wait.
+    Busy,
+    /// The login waited for too long.
+    Late,
+    /// The session of this client identifier is another user's.
+    Stranger,
+    /// The will may not be published.
+    Will,
+}
+
+impl LoginRefusal {
+    const fn sentence(self) -> &'static str {
+        match self {
+            Self::Anonymous => "no user name: anonymous clients are not admitted here",
+            Self::NoPassword => "no password",
+            Self::Wrong => "unknown user or wrong password",
+            Self::Busy => "too many logins wait to be verified",
+            Self::Late => "the password was not verified in time",
+            Self::Stranger => "the session of this client identifier belongs to another user",
+            Self::Will => "the access list does not allow the topic of the will",
+        }
+    }
+
+    const fn reason(self) -> ReasonCode {
+        match self {
+            Self::NoPassword | Self::Wrong => ReasonCode::BAD_USER_NAME_OR_PASSWORD,
+            Self::Busy | Self::Late => ReasonCode::SERVER_BUSY,
+            Self::Anonymous | Self::Stranger | Self::Will => ReasonCode::NOT_AUTHORIZED,
+        }
+    }
+}
+
+/// A login that is refused, as the logs tell it.
+struct RefusedLogin<'a> {
+    client_id: &'a str,
+    user: Option<&'a str>,
+    protocol: Version,
+    reason: ReasonCode,
+    why: &'static str,
+}
+
+impl Shard {
+    pub(super) fn refuse_login(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        connect: &Connect<'_>,
+        client: &ConnectingClient,
+        why: LoginRefusal,
+    ) -> Flow {
+        let stats = &self.stats;
+        let counter = match why {
+            LoginRefusal::Anonymous => &stats.refused_logins_anonymous_total,
+            LoginRefusal::NoPassword | LoginRefusal::Wrong => &stats.refused_logins_wrong_total,
+            LoginRefusal::Busy | LoginRefusal::Late => &stats.refused_logins_busy_total,
+            LoginRefusal::Stranger => &stats.refused_strangers_total,
+            LoginRefusal::Will => &stats.denied_wills_total,
+        };
+        counter.increment();
+        let refused = RefusedLogin {
+            client_id: &client.key.client_id,
+            user: connect.username,
+            protocol: connect.version,
+            reason: why.reason(),
+            why: why.sentence(),
+        };
+        self.tell_refused_login(net, conn, &refused);
+        self.refuse(net, conn, connect.version, why.reason());
+        Flow::Stop
+    }
+
+    /// A method of enhanced authentication has refused a client that is not connected yet.
+    pub(super) fn tell_failed_authentication(
+        &mut self,
+        net: &Net,
+        conn: ConnId,
+        failure: AuthFailure,
+        client: (&str, Option<&str>),
+    ) {
+        let (client_id, user) = client;
+        let (reason, why) = (failure.to_connack(), failure.sentence());
+        let refused = RefusedLogin { client_id, user, protocol: Version::V5, reason, why };
+        self.tell_refused_login(net, conn, &refused);
+    }
+
+    /// A method of enhanced authentication has refused a client that is connected.
+    pub(super) fn tell_failed_reauthentication(
+        &mut self,
+        net: &Net,
+        conn: ConnId,
+        failure: AuthFailure,
+        slot: SessionSlot,
+    ) {
+        let session = &self.sessions[slot];
+        let client_id = session.key().client_id.to_string();
+        let user = session.access.user_name().map(str::to_owned);
+        let refused = RefusedLogin {
+            client_id: &client_id,
+            user: user.as_deref(),
+            protocol: Version::V5,
+            reason: failure.to_disconnect(),
+            why: failure.sentence(),
+        };
+        self.tell_refused_login(net, conn, &refused);
+    }
+
+    #[cold]
+    fn tell_refused_login(&mut self, net: &Net, conn: ConnId, refused: &RefusedLogin<'_>) {
+        let RefusedLogin { client_id, user, protocol, reason, why } = *refused;
+        let line = self.access.line(net.now_ns());
+        let audit = &self.shared.access.audit;
+        if line.is_none() && !audit.is_on() {
+            return;
+        }
+        let peer = net.peer_addr(conn);
+        if let Some(untold) = line {
+            let address = peer.map(|address| address.to_string());
+            tracing::info!(
+                client = %Shown(client_id),
+                user = %Shown(user.unwrap_or_default()),
+                address = address.as_deref().unwrap_or("unknown"),
+                why = %format_args!("\"{why}\""),
+                untold,
+                "login refused"
+            );
+        }
+        if audit.is_on() {
+            audit.note(AuditEvent {
+                event: AuditKind::LoginRefused,
+                address: peer,
+                listener: net.local_addr(conn),
+                client_id: Some(Name::new(client_id)),
+                user: user.map(Name::new),
+                protocol: Some(protocol.to_string()),
+                reason: Some(format!("{:#04x}", reason.value())),
+                why: Some(why.to_owned()),
+                ..AuditEvent::default()
+            });
+        }
+    }
+}
