@@ -4,6 +4,7 @@
 //! - [`StoredPassword`]: one hash; made, parsed and verified in constant time.
 //! - [`emqx_users`]: users of EMQX, with their hashes.
 //! - [`Remembered`]: logins that were verified a short while ago, as HMACs.
+//! - [`TokenVerifier`]: JSON Web Tokens, with the keys that they are verified with.
 //! - [`Acl`]: an access list in the format of mosquitto, evaluated as mosquitto does, and the exact
 //!   decision whether every topic of a filter may be read.
 //!
@@ -15,6 +16,7 @@ mod covers;
 mod emqx;
 mod file;
 mod hash;
+mod jwt;
 mod remembered;
 mod template;
 mod users;
@@ -24,6 +26,10 @@ pub use covers::{Coverage, STEPS_MAX, Steps};
 pub use emqx::{EmqxHash, EmqxUser, UnknownHash, emqx_users};
 pub use file::{FILE_BYTES_MAX, FileError, read_text};
 pub use hash::{DigestKind, HashError, Memory, NoRandomness, SaltPlace, Scheme, StoredPassword};
+pub use jwt::{
+    TokenClient, TokenError, TokenRules, TokenVerifier, VerifiedToken, is_claim_template,
+    looks_like_token,
+};
 pub use remembered::{ProcessKey, Proof, Remembered};
 pub use template::Who;
 pub use users::{NameError, Users, check_name, delete_user, hash_plain, set_user, set_users};

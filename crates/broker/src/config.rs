@@ -4,6 +4,7 @@
 mod access;
 mod bridge;
 mod durability;
+mod jwt;
 mod limits;
 mod listener;
 mod overload;
@@ -14,7 +15,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tacho_access::FileError;
 use tacho_net::ServerTransport;
 use tacho_net::tls::TlsError;
@@ -27,6 +28,7 @@ pub use bridge::{
 };
 pub(crate) use durability::SessionLevels;
 pub use durability::{Durability, Level};
+pub use jwt::{JwtSettings, OnExpiry, TokenPlace};
 pub use limits::Limits;
 pub use listener::{Listener, RawListener, RawTls, Transport, parse_address};
 pub use overload::Overload;
@@ -93,6 +95,9 @@ pub enum ConfigError {
     /// A file of access control cannot be used.
     #[error(transparent)]
     Access(#[from] FileError),
+    /// The value that a claim must have is no template.
+    #[error("access.jwt.claims: '{0}': `%` begins %c, %u or %%")]
+    ClaimTemplate(String),
     /// The audit log cannot be used.
     #[error("the audit log {path} cannot be used: {source}")]
     Audit {
@@ -324,7 +329,8 @@ impl RawConfig {
             return Err(ConfigError::NoListener);
         }
         let allow_anonymous = self.allow_anonymous.unwrap_or(false);
-        if allow_anonymous && self.access.password_file.is_some() {
+        let has_logins = self.access.password_file.is_some() || self.access.jwt.is_some();
+        if allow_anonymous && has_logins {
             return Err(ConfigError::AnonymousBesideUsers);
         }
         if !allow_anonymous && let Some(open) = listeners.iter().find(|l| l.needs_consent()) {
@@ -379,6 +385,12 @@ impl RawConfig {
     }
 }
 
+/// For the names of the tables in it.
+#[derive(Serialize)]
+struct AccessSection<'a> {
+    access: &'a AccessSettings,
+}
+
 /// The number of event loops: one per usable core unless it is configured.
 fn shard_count(configured: Option<usize>) -> usize {
     match configured.unwrap_or(0) {
@@ -418,7 +430,7 @@ impl Config {
         // Invariant: numbers and words only, which TOML can always express.
         let limits = toml::to_string(&self.limits).unwrap_or_default();
         let overload = toml::to_string(&self.overload).unwrap_or_default();
-        let access = toml::to_string(&self.access).unwrap_or_default();
+        let access = toml::to_string(&AccessSection { access: &self.access }).unwrap_or_default();
         let durability = toml::to_string(&self.durability).unwrap_or_default();
         let durability = match self.data_dir {
             Some(_) => format!("\n[durability]\n{durability}"),
@@ -436,7 +448,7 @@ impl Config {
             "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\
              shared_subscription_strategy = \"{}\"\n{response}{metrics}{outputs}{data_dir}sys_interval_s = {}\n\n\
              [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}\
-             \n[access]\n{access}{durability}{others}{bridges}",
+             \n{access}{durability}{others}{bridges}",
             listen.join(", "),
             self.shards,
             self.pin_shards,

@@ -15,6 +15,7 @@ mod delivery;
 mod durable;
 mod hops;
 mod keys;
+mod login_answer;
 mod mail;
 mod memory;
 mod message;
@@ -37,11 +38,11 @@ pub use authentication::{
 };
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
-    AccessSettings, BridgeConfig, Config, ConfigError, Durability, EgressRule, IngressRule, Level,
-    Limits, Listener, Mapping, OnDeny, Overload, Password, QueuePolicy, RawBridge, RawBridgeTls,
-    RawConfig, RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret, SessionTakeover,
-    SharedStrategy, SourceText, SubscribeCheck, Template, TemplateError, Transport, Values,
-    parse_address,
+    AccessSettings, BridgeConfig, Config, ConfigError, Durability, EgressRule, IngressRule,
+    JwtSettings, Level, Limits, Listener, Mapping, OnDeny, OnExpiry, Overload, Password,
+    QueuePolicy, RawBridge, RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote,
+    SHARDS_MAX, Secret, SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template,
+    TemplateError, TokenPlace, Transport, Values, parse_address,
 };
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};

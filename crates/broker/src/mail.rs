@@ -8,6 +8,7 @@ use tacho_topic::{Group, RetainedCursor, TopicFilter, WaitingPlace};
 use crate::authentication::{AuthStep, ExchangeRef};
 use crate::delivery::{ForOne, LargeShared, Place, Receipt};
 use crate::keys::SessionRef;
+use crate::login_answer::LoginAnswer;
 use crate::message::{Message, SharedPayload};
 use crate::permits::Permit;
 use crate::policy::Policy;
@@ -46,8 +47,8 @@ pub(crate) enum Mail {
     ReplayBatch(Box<ReplayBatch>),
     /// The answer of an authentication method.
     Authenticated(ExchangeRef, AuthStep),
-    /// Whether the password of a login is right.
-    LoggedIn(ExchangeRef, bool),
+    /// Whether the credentials of a login are right.
+    LoggedIn(ExchangeRef, Box<LoginAnswer>),
     /// Users and access rules from now on.
     PolicyChanged(Arc<Policy>),
     /// Publish changed `$SYS` values.

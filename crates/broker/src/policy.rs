@@ -1,10 +1,10 @@
-//! The policy: password files by listener and the access list, as read last.
+//! The policy: password files by listener, keys of tokens and the access list, as read last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tacho_access::{Acl, FileError, Users, read_text};
+use tacho_access::{Acl, FileError, TokenRules, TokenVerifier, Users, read_text};
 
 use crate::config::Config;
 use crate::keys::stable_hash;
@@ -16,6 +16,8 @@ pub(crate) struct Policy {
     version: u32,
     /// By listener.
     users: Vec<Option<Arc<Users>>>,
+    /// Of all listeners.
+    tokens: Option<Arc<TokenVerifier>>,
     acl: Option<Acl>,
 }
 
@@ -29,14 +31,19 @@ impl Policy {
         self.users.get(usize::from(listener))?.as_ref()
     }
 
+    /// What verifies tokens, if clients may log in with them.
+    pub(crate) const fn tokens(&self) -> Option<&Arc<TokenVerifier>> {
+        self.tokens.as_ref()
+    }
+
     /// The access list, if there is one.
     pub(crate) const fn acl(&self) -> Option<&Acl> {
         self.acl.as_ref()
     }
 
     /// Whether clients of any listener log in.
-    pub(crate) fn has_users(&self) -> bool {
-        self.users.iter().any(Option::is_some)
+    pub(crate) fn has_logins(&self) -> bool {
+        self.tokens.is_some() || self.users.iter().any(Option::is_some)
     }
 }
 
@@ -45,6 +52,8 @@ impl Policy {
 pub(crate) struct Files {
     /// By listener.
     passwords: Vec<Option<PathBuf>>,
+    /// With what is asked of tokens.
+    token_keys: Option<(PathBuf, TokenRules)>,
     acl: Option<PathBuf>,
 }
 
@@ -54,7 +63,12 @@ pub(crate) struct Texts(BTreeMap<PathBuf, String>);
 impl Files {
     pub(crate) fn of(config: &Config) -> Self {
         let passwords = config.listeners.iter().map(|listener| listener.password_file.clone());
-        Self { passwords: passwords.collect(), acl: config.access.acl_file.clone() }
+        let jwt = config.access.jwt.as_ref();
+        Self {
+            passwords: passwords.collect(),
+            token_keys: jwt.map(|jwt| (jwt.key_file.clone(), jwt.rules())),
+            acl: config.access.acl_file.clone(),
+        }
     }
 
     /// Reads and parses them.
@@ -67,17 +81,19 @@ impl Files {
 
     /// Tells of what has no effect, or more than may be meant.
     fn warn(&self, policy: &Policy) {
-        let has_open = policy.users.iter().any(Option::is_none);
+        let has_open = policy.tokens.is_none() && policy.users.iter().any(Option::is_none);
         if has_open && policy.acl.as_ref().is_some_and(Acl::names_users) {
             tracing::warn!(
                 "the access list names users, but a listener has no password file: its clients \
                  count as anonymous, since their names are not verified"
             );
         }
-        for path in self.passwords.iter().flatten().collect::<BTreeSet<_>>() {
+        let has_secret = policy.tokens.as_ref().is_some_and(|tokens| tokens.has_secret());
+        let secrets = self.token_keys.iter().filter(|_| has_secret).map(|(path, _)| path);
+        for path in self.passwords.iter().flatten().chain(secrets).collect::<BTreeSet<_>>() {
             if is_readable_by_all(path) {
                 tracing::warn!(
-                    "{}: all users of this machine may read the password file (chmod o-r)",
+                    "{}: all users of this machine may read the secrets in it (chmod o-r)",
                     path.display()
                 );
             }
@@ -85,12 +101,17 @@ impl Files {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.acl.is_none() && self.passwords.iter().all(Option::is_none)
+        self.paths().next().is_none()
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        let token_keys = self.token_keys.iter().map(|(path, _)| path);
+        self.passwords.iter().chain([&self.acl]).flatten().chain(token_keys)
     }
 
     pub(crate) fn read(&self) -> Result<Texts, FileError> {
         let mut texts = BTreeMap::new();
-        for path in self.passwords.iter().chain([&self.acl]).flatten() {
+        for path in self.paths() {
             if !texts.contains_key(path) {
                 texts.insert(path.clone(), read_text(path)?);
             }
@@ -121,7 +142,15 @@ impl Files {
             Some(path) => Some(Acl::parse(&path.display().to_string(), texts.of(path))?),
             None => None,
         };
-        Ok(Policy { version, users, acl })
+        let tokens = match &self.token_keys {
+            Some((path, rules)) => {
+                let shown = path.display().to_string();
+                let verifier = TokenVerifier::parse(&shown, texts.of(path), rules.clone())?;
+                Some(Arc::new(verifier))
+            }
+            None => None,
+        };
+        Ok(Policy { version, users, tokens, acl })
     }
 }
 

@@ -416,7 +416,7 @@ fn share_access(
     remote: &Remote<Mail>,
 ) -> Result<SharedAccess, StartError> {
     let settings = &config.access;
-    let logins = match access.policy().has_users() {
+    let logins = match access.policy().has_logins() {
         true => Logins::start(settings.threads(), settings.logins_waiting_max as usize, remote),
         false => Ok(Logins::None),
     };

@@ -154,13 +154,14 @@ counters! {
     authentications_total,
     /// Enhanced authentications that failed.
     failed_authentications_total,
-    /// Logins whose password was verified and is right.
+    /// Logins whose password or token was verified and is right.
     logins_verified_total,
     /// Logins accepted because they were verified a short while ago.
     logins_remembered_total,
     /// CONNECT packets refused: they have no user name, and anonymous clients are not admitted.
     refused_logins_anonymous_total,
-    /// CONNECT packets refused: the user does not exist, or the password is missing or wrong.
+    /// CONNECT packets refused: the user does not exist, the password is missing or wrong, or the
+    /// token is refused.
     refused_logins_wrong_total,
     /// CONNECT packets refused: too many logins wait to be verified, or one waited too long.
     refused_logins_busy_total,
@@ -180,6 +181,8 @@ counters! {
     ended_subscriptions_total,
     /// Clients disconnected because users or access rules have changed.
     ended_by_rules_total,
+    /// Clients disconnected because their token has expired.
+    ended_tokens_total,
     /// Connections closed for a malformed packet or a protocol error.
     protocol_errors_total,
     /// Connections closed because another connection took over their client identifier.

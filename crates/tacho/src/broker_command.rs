@@ -268,6 +268,9 @@ fn about_access(config: &Config) -> String {
     for path in users {
         about.push_str(&format!("; users from {}", path.display()));
     }
+    if let Some(jwt) = &config.access.jwt {
+        about.push_str(&format!("; tokens by the keys of {}", jwt.key_file.display()));
+    }
     if let Some(path) = &config.access.acl_file {
         about.push_str(&format!("; access rules from {}", path.display()));
     }

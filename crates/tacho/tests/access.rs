@@ -387,6 +387,15 @@ fn files_that_cannot_be_used_end_the_start() {
     assert!(said(&missing, "", 104).contains("/nowhere: cannot read it"));
     let both = start("--password-file", &["--allow-anonymous", "--check-config"]);
     assert!(both.contains("allow_anonymous"), "{both}");
+    let (config, config_shown) = at(&folder, "broker.toml");
+    fs::write(&config, format!("[access.jwt]\nkey_file = {file:?}\n")).expect("writes");
+    fs::write(&path, "hunter2\n").expect("writes");
+    for more in [&["--check-config"][..], &[]] {
+        let flags = ["broker", "--listen", "0", "--config", &config_shown];
+        let answer = said(&[&flags[..], more].concat(), "", 104);
+        assert!(answer.contains("file: the secret has less than 16 bytes"), "{answer}");
+        assert!(!answer.contains("hunter2"), "{answer}");
+    }
     // Off loopback without users, and with them.
     let open = ["broker", "--check-config", "--listen", "0.0.0.0:0"];
     assert!(said(&open, "", 104).contains("--password-file"));

@@ -23,18 +23,19 @@ use documents::{Document, commands, documents, inline, toml_called, words};
 
 /// Other programs, with why a test of the documents does not run them. A command that begins with
 /// none of these and is not ours is a mistake.
-const FOREIGN: [(&str, &str); 15] = [
+const FOREIGN: [(&str, &str); 16] = [
     ("PROGRAM", "another broker, as the reports of results start it"),
     ("cargo install", "it installs what the tests have built"),
     ("cargo xtask", "chores have tests of their own; their names are checked"),
     ("apt-get", "it changes the system"),
     ("cat", "it shows or writes a file"),
+    ("chmod", "it changes who may read a file"),
     ("curl", "a client of HTTP: the endpoints have tests of their own"),
     ("exec mosquitto", "tests against mosquitto are named after it"),
     ("grep", "it reads a file"),
     ("kill", "it ends a process"),
     ("mosquitto", "tests against mosquitto are named after it"),
-    ("openssl", "it makes certificates, as the tests of transports do with a library"),
+    ("openssl", "it makes certificates and secrets, as tests do with a library"),
     ("printf", "it writes a file"),
     ("sh", "it runs a file of the reader"),
     ("sudo", "it changes the system"),
@@ -453,6 +454,7 @@ fn prepare(folder: &Path, all: &[Document]) {
         ("my-scenario.toml", &mine),
         ("plan.jmx", &plan),
         ("token", "0123456789abcdef0123\n"),
+        ("token.key", "a secret for the tests of documents\n"),
         ("users", USERS),
     ] {
         std::fs::write(folder.join(name), text).expect("writes");

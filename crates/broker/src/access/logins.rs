@@ -1,21 +1,54 @@
-//! Passwords are verified on threads of their own: a verification takes tens of milliseconds and of
-//! megabytes, and a shard must not wait.
+//! Passwords and tokens are verified on threads of their own: a password takes tens of milliseconds
+//! and of megabytes, and a shard must not wait.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tacho_access::{Memory, Users};
-use tacho_net::Remote;
+use tacho_access::{Memory, TokenClient, TokenVerifier, Users};
+use tacho_net::{Remote, clock};
 
 use crate::authentication::ExchangeRef;
+use crate::login_answer::{LoginAnswer, TokenLogin};
 use crate::mail::Mail;
 
-/// A password to verify.
+/// Credentials to verify.
+pub(crate) enum Credentials {
+    Password {
+        users: Arc<Users>,
+        user: Arc<str>,
+        password: Box<[u8]>,
+    },
+    Token {
+        verifier: Arc<TokenVerifier>,
+        token: Box<str>,
+        client_id: Arc<str>,
+        user: Option<Box<str>>,
+    },
+}
+
+impl Credentials {
+    fn verify(&self, memory: &mut Memory) -> LoginAnswer {
+        match self {
+            Self::Password { users, user, password } => {
+                LoginAnswer::Password(users.verify(user, password, memory))
+            }
+            Self::Token { verifier, token, client_id, user } => {
+                let now_s = clock::unix_ns() / 1_000_000_000;
+                let client = TokenClient { client_id, user: user.as_deref() };
+                let verified = verifier.verify(token, &client, now_s);
+                LoginAnswer::Token(verified.map(|verified| TokenLogin {
+                    user: verified.user.into(),
+                    ends_in_s: verified.expires_unix_s.map(|end_s| end_s.saturating_sub(now_s)),
+                }))
+            }
+        }
+    }
+}
+
+/// Credentials to verify, and where the answer goes.
 pub(crate) struct LoginJob {
-    pub(crate) users: Arc<Users>,
-    pub(crate) user: Arc<str>,
-    pub(crate) password: Box<[u8]>,
+    pub(crate) credentials: Credentials,
     /// Gone when the client is.
     pub(crate) client: Weak<()>,
     /// Where the answer goes.
@@ -25,15 +58,15 @@ pub(crate) struct LoginJob {
 
 impl LoginJob {
     fn run(&self, memory: &mut Memory, remote: &Remote<Mail>) {
-        // The password of a client that has given up needs no answer.
+        // A client that has given up needs no answer.
         if self.client.strong_count() > 0 {
-            let is_right = self.users.verify(&self.user, &self.password, memory);
-            remote.post(self.shard, Mail::LoggedIn(self.to, is_right));
+            let answer = self.credentials.verify(memory);
+            remote.post(self.shard, Mail::LoggedIn(self.to, Box::new(answer)));
         }
     }
 }
 
-/// The threads that verify passwords, and a bounded queue for them.
+/// The threads that verify credentials, and a bounded queue for them.
 pub(crate) enum Logins {
     /// They end with the last handle of the queue.
     Threads(SyncSender<LoginJob>),
@@ -62,7 +95,7 @@ impl Logins {
         Ok(Self::Threads(jobs))
     }
 
-    /// Hands a password to the threads; false if too many wait already.
+    /// Hands credentials to the threads; false if too many wait already.
     pub(crate) fn verify(&self, job: LoginJob) -> bool {
         match self {
             Self::Threads(jobs) => match jobs.try_send(job) {

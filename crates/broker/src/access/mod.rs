@@ -16,7 +16,7 @@ pub(crate) use audit::{
 };
 pub(crate) use control::Looked;
 
-pub(crate) use logins::{LoginJob, Logins};
+pub(crate) use logins::{Credentials, LoginJob, Logins};
 
 use tacho_access::{NoRandomness, ProcessKey};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, check_range};
+use super::{ConfigError, JwtSettings, check_range};
 
 /// As for certificates.
 const CHECK_S: u32 = 10;
@@ -40,6 +40,9 @@ pub struct AccessSettings {
     pub remembered_logins_max: u32,
     /// Seconds that they are remembered at least after their last use.
     pub remember_logins_s: u32,
+    /// Clients log in with JSON Web Tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jwt: Option<JwtSettings>,
 }
 
 /// What follows a PUBLISH that is not allowed.
@@ -93,6 +96,7 @@ impl Default for AccessSettings {
             logins_waiting_max: 1_000,
             remembered_logins_max: 100_000,
             remember_logins_s: 3_600,
+            jwt: None,
         }
     }
 }
@@ -113,7 +117,8 @@ impl AccessSettings {
         check_range("access.logins_waiting_max", waiting, 1, 100_000, "from 1 to 100000")?;
         let remembered = self.remembered_logins_max.into();
         let (max, expected) = (10_000_000, "at most 10000000");
-        check_range("access.remembered_logins_max", remembered, 0, max, expected)
+        check_range("access.remembered_logins_max", remembered, 0, max, expected)?;
+        self.jwt.as_ref().map_or(Ok(()), JwtSettings::check)
     }
 
     /// How many threads verify passwords.

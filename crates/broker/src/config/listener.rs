@@ -108,8 +108,10 @@ pub struct Listener {
     pub clean_queue_full: Option<QueuePolicy>,
     /// Password file: clients log in with it.
     pub password_file: Option<PathBuf>,
-    /// Whether clients without credentials are admitted although there is a password file, or
-    /// although the listener is not on loopback.
+    /// Clients log in with tokens.
+    pub has_tokens: bool,
+    /// Whether clients without credentials are admitted although others log in, or although the
+    /// listener is not on loopback.
     pub allow_anonymous: bool,
 }
 
@@ -168,7 +170,8 @@ impl RawListener {
             self;
         let path = self.path;
         let password_file = self.password_file.or_else(|| access.password_file.clone());
-        if self.allow_anonymous == Some(false) && password_file.is_none() {
+        let has_tokens = access.jwt.is_some();
+        if self.allow_anonymous == Some(false) && password_file.is_none() && !has_tokens {
             return Err(ConfigError::ClosedListener(shown(transport, address)));
         }
         let allow_anonymous = self.allow_anonymous.unwrap_or(false);
@@ -199,6 +202,7 @@ impl RawListener {
             persistent_queue_full,
             clean_queue_full,
             password_file,
+            has_tokens,
             allow_anonymous,
         })
     }
@@ -274,7 +278,8 @@ impl Listener {
     /// Whether other machines reach it without logging in, and it does not say itself that they
     /// may.
     pub(super) fn needs_consent(&self) -> bool {
-        !self.address.ip().is_loopback() && self.password_file.is_none() && !self.allow_anonymous
+        let has_logins = self.password_file.is_some() || self.has_tokens;
+        !self.address.ip().is_loopback() && !has_logins && !self.allow_anonymous
     }
 
     /// Reads its certificates.

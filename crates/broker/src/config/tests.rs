@@ -261,3 +261,23 @@ fn response_information_must_begin_a_topic() {
         }
     }
 }
+
+#[test]
+fn tokens_are_configured_with_defaults_and_described_as_they_are() {
+    let text = "[access.jwt]\nkey_file = 'keys'\naudience = 'mqtt'\n\
+                [access.jwt.claims]\nclient_id = 'dev-%c'\n";
+    let resolve = |text: &str| toml::from_str::<RawConfig>(text).unwrap().resolve();
+    let config = resolve(text).unwrap();
+    let jwt = config.access.jwt.clone().unwrap();
+    assert_eq!((&*jwt.user_claim, jwt.leeway_s, jwt.require_expiry), ("sub", 30, true));
+    assert!(config.listeners[0].has_tokens);
+    let again = resolve(&config.describe()).unwrap();
+    assert_eq!(again.access, config.access);
+    // With tokens a listener off loopback is closed, and needs no consent.
+    let remote = format!("listen = ['0.0.0.0:1883']\n{text}");
+    resolve(&remote).unwrap();
+    let wrong = text.replace("dev-%c", "%x");
+    assert!(resolve(&wrong).unwrap_err().to_string().contains("'%x'"));
+    assert!(resolve(&format!("allow_anonymous = true\n{text}")).is_err());
+    assert!(toml::from_str::<RawConfig>("[access.jwt]\nissuer = 'x'\n").is_err());
+}

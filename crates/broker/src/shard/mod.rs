@@ -132,6 +132,7 @@ impl Shard {
             TimerToken::Session { slot, generation } => {
                 self.session_timer_fired(net, slot, generation);
             }
+            TimerToken::LoginEnd { connection } => self.token_expired(net, connection),
             TimerToken::Throttle => self.read_throttled(net),
             TimerToken::Retained => self.expire_retained(net),
             TimerToken::Link { link } => self.link_due(net, link),
@@ -218,7 +219,7 @@ impl Handler for Shard {
             Mail::ReplayRequest(request) => self.replay_requested(from, *request),
             Mail::ReplayBatch(batch) => self.replay_arrived(net, *batch),
             Mail::Authenticated(exchange, step) => self.authenticated(net, exchange, step),
-            Mail::LoggedIn(login, is_right) => self.logged_in(net, login, is_right),
+            Mail::LoggedIn(login, answer) => self.logged_in(net, login, *answer),
             Mail::PolicyChanged(policy) => self.policy_changed(policy),
             Mail::PublishSys(values) => self.publish_sys(net, &values),
             Mail::Query(ask) => self.asked(net, *ask),

@@ -12,6 +12,8 @@ pub(crate) enum TimerToken {
     Connect { connection: u32 },
     /// A session's keep-alive, expiry or will delay.
     Session { slot: SessionSlot, generation: u32 },
+    /// The token that the client of a connection has logged in with ends.
+    LoginEnd { connection: u32 },
     /// Publishers held back are read again.
     Throttle,
     /// Retained messages have expired.
@@ -34,6 +36,7 @@ impl TimerToken {
             Self::Retained => 1 << 62 | 1,
             Self::Link { link } => 1 << 62 | 1 << 32 | u64::from(link.number()),
             Self::Unanswered => 1 << 62 | 2,
+            Self::LoginEnd { connection } => 1 << 62 | 2 << 32 | u64::from(connection),
         }
     }
 
@@ -54,6 +57,8 @@ impl TimerToken {
             Self::Retained
         } else if token >> 32 == 1 << 30 | 1 {
             Self::Link { link: LinkIndex::new(token as u16) }
+        } else if token >> 32 == 1 << 30 | 2 {
+            Self::LoginEnd { connection: token as u32 }
         } else if token == 1 << 62 | 2 {
             Self::Unanswered
         } else {
@@ -113,6 +118,8 @@ mod tests {
             TimerToken::Connect { connection: u32::MAX },
             TimerToken::Session { slot: SessionSlot::NONE, generation: 0x7fff_ffff },
             TimerToken::Session { slot: SessionSlot::new(0), generation: 0 },
+            TimerToken::LoginEnd { connection: 0 },
+            TimerToken::LoginEnd { connection: u32::MAX },
             TimerToken::Throttle,
             TimerToken::Retained,
             TimerToken::Link { link: LinkIndex::new(0) },

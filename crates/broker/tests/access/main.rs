@@ -6,6 +6,7 @@ mod logins;
 mod owners;
 mod reload;
 mod rules;
+mod tokens;
 
 use std::fs;
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ mod sweep;
 
 use std::sync::Arc;
 
-use tacho_access::{Access, Acl, Coverage, Proof, Remembered, Steps, Users, Who};
+use tacho_access::{Access, Acl, Coverage, Proof, Remembered, Steps, TokenVerifier, Users, Who};
 use tacho_topic::Filter;
 
 use crate::access::SharedAccess;
@@ -71,9 +71,19 @@ impl AccessRules {
         SessionAccess::new(user, self.policy.version())
     }
 
-    /// The users of a listener, if its clients log in, and the version of the policy.
-    pub(super) fn users(&self, listener: u16) -> (Option<&Arc<Users>>, u32) {
-        (self.policy.users(listener), self.policy.version())
+    /// The users of a listener, if it has a password file.
+    pub(super) fn users(&self, listener: u16) -> Option<&Arc<Users>> {
+        self.policy.users(listener)
+    }
+
+    /// What verifies tokens, if clients may log in with them.
+    pub(super) fn tokens(&self) -> Option<&Arc<TokenVerifier>> {
+        self.policy.tokens()
+    }
+
+    /// The version of the policy.
+    pub(super) fn version(&self) -> u32 {
+        self.policy.version()
     }
 
     /// Whether a login was verified a short while ago.

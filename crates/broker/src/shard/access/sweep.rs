@@ -69,7 +69,7 @@ impl Shard {
         if has_lost || self.is_users_end(slot, conn) {
             self.stats.ended_by_rules_total.increment();
             self.log_denied(net, slot, "stay connected", "", &CHANGED);
-            self.audit_ended(net, slot, AuditKind::ClientDisconnected, None);
+            self.audit_ended(net, slot, AuditKind::ClientDisconnected, None, CHANGED);
             self.say_goodbye(net, conn, ReasonCode::NOT_AUTHORIZED);
             self.session_disconnected(net, slot, End::Lost);
         }
@@ -105,19 +105,21 @@ impl Shard {
             self.stats.ended_subscriptions_total.increment();
             let topic_filter = filter.to_string();
             self.log_denied(net, slot, "subscribe", &topic_filter, &CHANGED);
-            self.audit_ended(net, slot, AuditKind::SubscriptionEnded, Some(&topic_filter));
+            let ended = Some(&*topic_filter);
+            self.audit_ended(net, slot, AuditKind::SubscriptionEnded, ended, CHANGED);
             self.forget_one(net, slot, filter);
         }
         !forbidden.is_empty()
     }
 
-    /// Tells the audit log what a new policy has ended.
-    fn audit_ended(
+    /// Tells the audit log what the broker has ended, and why.
+    pub(in crate::shard) fn audit_ended(
         &self,
         net: &Net,
         slot: SessionSlot,
         event: AuditKind,
         topic_filter: Option<&str>,
+        why: &str,
     ) {
         let audit = &self.shared.access.audit;
         if !audit.is_on() {
@@ -132,7 +134,7 @@ impl Shard {
             client_id: Some(Name::new(&session.key().client_id)),
             user: session.access.user_name().map(Name::new),
             topic_filter: topic_filter.map(Name::new),
-            why: Some(CHANGED.to_owned()),
+            why: Some(why.to_owned()),
             ..AuditEvent::default()
         });
     }

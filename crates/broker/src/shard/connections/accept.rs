@@ -80,6 +80,9 @@ impl Shard {
         why: &Closed,
     ) {
         let state = self.connections.get(conn);
+        if let Some(end) = self.connections.take_login_end(conn) {
+            net.cancel_timer(end);
+        }
         if let Connection::Active { session, .. } = state {
             self.log_loss(net, session, why);
         }

@@ -96,7 +96,7 @@ impl Shard {
         self.say_goodbye_because(net, conn, reason, None);
     }
 
-    fn say_goodbye_because(
+    pub(super) fn say_goodbye_because(
         &mut self,
         net: &mut Net,
         conn: ConnId,

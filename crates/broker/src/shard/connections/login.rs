@@ -1,19 +1,20 @@
-//! Logins: a CONNECT with user name and password, where its listener has a password file.
+//! Logins: a CONNECT with user name and password, or with a token, where clients log in.
 //!
-//! A login that was verified a short while ago is accepted at once. Any other is handed to the
-//! threads that verify passwords; until their answer comes by mail the connection is
+//! A password that was verified a short while ago is accepted at once. All else is handed to the
+//! threads that verify credentials; until their answer comes by mail the connection is
 //! `Connection::LoggingIn`: its CONNECT is stored as it arrived, and its socket is not read.
 
 use std::sync::Arc;
 
-use tacho_access::{Proof, Who};
+use tacho_access::{Proof, Users, Who, looks_like_token};
 use tacho_codec::{Connect, without_bridge_bit};
 use tacho_net::ConnId;
 
-use crate::access::LoginJob;
+use crate::access::{Credentials, LoginJob};
 use crate::authentication::ExchangeRef;
-use crate::config::SessionTakeover;
+use crate::config::{SessionTakeover, TokenPlace};
 use crate::keys::{ConnectingClient, SessionSlot, User};
+use crate::login_answer::{LoginAnswer, TokenLogin};
 use crate::shard::connections::Connection;
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
@@ -21,42 +22,82 @@ use crate::stored_connect::stored_connect;
 
 use super::refused_logins::LoginRefusal;
 
-/// A CONNECT whose password is being verified.
+/// A CONNECT whose credentials are being verified.
 pub(super) struct HeldLogin {
     pub(super) number: u64,
     packet: Vec<u8>,
     client: ConnectingClient,
-    user: User,
-    /// Absent for a user that does not exist.
-    proof: Option<Proof>,
-    /// Of the policy that named the users.
+    /// Absent where they are a token.
+    password: Option<HeldPassword>,
+    /// Of the policy that named users and keys.
     policy: u32,
     /// Its end tells the threads that there is no need to verify.
     _alive: Arc<()>,
 }
 
+/// The user of a password that is being verified.
+struct HeldPassword {
+    user: User,
+    /// Absent for a user that does not exist.
+    proof: Option<Proof>,
+}
+
 impl Shard {
-    /// Lets a client in whose listener needs no login, and logs in any other.
+    /// Lets a client in whose listener needs no login, and logs in any other: by its token where
+    /// it has one and tokens count, else by its password.
     pub(in crate::shard) fn log_in(
         &mut self,
         net: &mut Net,
         conn: ConnId,
         connect: &Connect<'_>,
         packet: &[u8],
-        mut client: ConnectingClient,
+        client: ConnectingClient,
     ) -> Flow {
         let listener = self.connections.listener_of(conn);
-        let (users, policy) = self.access.users(listener);
-        let Some(users) = users.map(Arc::clone) else {
+        let (users, verifier) = (self.access.users(listener), self.access.tokens());
+        if users.is_none() && verifier.is_none() {
             // A user name that is not verified is only a claim: the client counts as anonymous.
             return self.connect(net, conn, connect, packet, client);
-        };
+        }
+        if let (Some(verifier), Some(token)) = (verifier, self.token_of(connect)) {
+            let credentials = Credentials::Token {
+                verifier: Arc::clone(verifier),
+                token: token.into(),
+                client_id: Arc::clone(&client.key.client_id),
+                user: connect.username.map(Into::into),
+            };
+            return self.hold_login(net, conn, connect, packet, client, (credentials, None));
+        }
         let Some(name) = connect.username else {
             if self.shared.access.admits_anonymous(listener) {
                 return self.connect(net, conn, connect, packet, client);
             }
             return self.refuse_login(net, conn, connect, &client, LoginRefusal::Anonymous);
         };
+        let Some(users) = users.map(Arc::clone) else {
+            return self.refuse_login(net, conn, connect, &client, LoginRefusal::NoToken);
+        };
+        self.log_in_by_password(net, conn, connect, packet, client, (users, name))
+    }
+
+    /// What a client gives as a token, if it gives one.
+    fn token_of<'a>(&self, connect: &Connect<'a>) -> Option<&'a str> {
+        let credentials = match self.shared.access.settings.jwt.as_ref()?.from {
+            TokenPlace::Password => std::str::from_utf8(connect.password?).ok()?,
+            TokenPlace::Username => connect.username?,
+        };
+        looks_like_token(credentials).then_some(credentials)
+    }
+
+    fn log_in_by_password(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        connect: &Connect<'_>,
+        packet: &[u8],
+        mut client: ConnectingClient,
+        (users, name): (Arc<Users>, &str),
+    ) -> Flow {
         let Some(password) = connect.password else {
             return self.refuse_login(net, conn, connect, &client, LoginRefusal::NoPassword);
         };
@@ -69,12 +110,26 @@ impl Shard {
             client.user = Some(user);
             return self.connect(net, conn, connect, packet, client);
         }
+        let name = Arc::clone(&user.name);
+        let credentials = Credentials::Password { users, user: name, password: password.into() };
+        let password = Some(HeldPassword { user, proof });
+        self.hold_login(net, conn, connect, packet, client, (credentials, password))
+    }
+
+    /// Hands credentials to the threads, and holds the CONNECT until they answer.
+    fn hold_login(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        connect: &Connect<'_>,
+        packet: &[u8],
+        client: ConnectingClient,
+        (credentials, password): (Credentials, Option<HeldPassword>),
+    ) -> Flow {
         let number = self.connections.next_exchange();
         let alive = Arc::new(());
         let job = LoginJob {
-            users,
-            user: Arc::clone(&user.name),
-            password: password.into(),
+            credentials,
             client: Arc::downgrade(&alive),
             shard: self.id,
             to: ExchangeRef { connection: conn.index() as u32, number },
@@ -82,39 +137,39 @@ impl Shard {
         if !self.shared.access.logins.verify(job) {
             return self.refuse_login(net, conn, connect, &client, LoginRefusal::Busy);
         }
-        let held = HeldLogin {
-            number,
-            packet: packet.to_vec(),
-            client,
-            user,
-            proof,
-            policy,
-            _alive: alive,
-        };
+        let (packet, policy) = (packet.to_vec(), self.access.version());
+        let held = HeldLogin { number, packet, client, password, policy, _alive: alive };
         self.connections.hold_login(conn, held);
         net.pause_read(conn);
         Flow::Continue
     }
 
-    /// A password has been verified.
-    pub(in crate::shard) fn logged_in(&mut self, net: &mut Net, to: ExchangeRef, is_right: bool) {
+    /// Credentials have been verified.
+    pub(in crate::shard) fn logged_in(
+        &mut self,
+        net: &mut Net,
+        to: ExchangeRef,
+        answer: LoginAnswer,
+    ) {
         let Some((conn, held)) = self.connections.take_login(to) else { return };
-        let HeldLogin { packet, mut client, user, proof, policy, .. } = held;
+        let HeldLogin { packet, mut client, password, policy, .. } = held;
         let plain = without_bridge_bit(&packet);
         let connect = stored_connect(plain.as_deref().unwrap_or(&packet));
         // Invariant: it was decoded before, when it came.
         let Some(connect) = connect else { return self.drop_connection(net, conn) };
         self.refresh_routes();
-        let flow = if policy != self.access.users(0).1 {
-            // The users have changed meanwhile.
+        let flow = if policy != self.access.version() {
+            // Users and keys have changed meanwhile.
             self.log_in(net, conn, &connect, &packet, client)
-        } else if let (true, Some(proof)) = (is_right, proof) {
-            self.access.remember(proof, net.now_ns());
-            self.stats.logins_verified_total.increment();
-            client.user = Some(user);
-            self.connect(net, conn, &connect, &packet, client)
         } else {
-            self.refuse_login(net, conn, &connect, &client, LoginRefusal::Wrong)
+            match self.user_of(net, conn, answer, password) {
+                Ok(user) => {
+                    self.stats.logins_verified_total.increment();
+                    client.user = Some(user);
+                    self.connect(net, conn, &connect, &packet, client)
+                }
+                Err(why) => self.refuse_login(net, conn, &connect, &client, why),
+            }
         };
         if flow == Flow::Continue && matches!(self.connections.get(conn), Connection::Active { .. })
         {
@@ -122,7 +177,29 @@ impl Shard {
         }
     }
 
-    /// The time for connecting is over, and the password not verified yet.
+    /// The user that a client has logged in as.
+    fn user_of(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        answer: LoginAnswer,
+        password: Option<HeldPassword>,
+    ) -> Result<User, LoginRefusal> {
+        match (answer, password) {
+            (LoginAnswer::Password(true), Some(HeldPassword { user, proof: Some(proof) })) => {
+                self.access.remember(proof, net.now_ns());
+                Ok(user)
+            }
+            (LoginAnswer::Password(_), _) => Err(LoginRefusal::Wrong),
+            (LoginAnswer::Token(Ok(TokenLogin { user, ends_in_s })), _) => {
+                self.limit_login(net, conn, ends_in_s);
+                Ok(User { name: user, is_listed: false })
+            }
+            (LoginAnswer::Token(Err(error)), _) => Err(LoginRefusal::Token(error)),
+        }
+    }
+
+    /// The time for connecting is over, and the credentials not verified yet.
     pub(in crate::shard) fn login_timed_out(&mut self, net: &mut Net, conn: ConnId) {
         let Some(HeldLogin { packet, client, .. }) = self.connections.drop_login(conn) else {
             return;

@@ -12,6 +12,7 @@ mod login;
 mod open;
 mod read_ahead;
 mod refused_logins;
+mod token_end;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -110,6 +111,8 @@ struct ConnectionPlace {
     listener: u16,
     /// When its client was connected.
     since_ns: u64,
+    /// Fires when the token of its client ends.
+    login_end: Option<TimerId>,
     socket: Option<Permit>,
     handshake: Option<Permit>,
     client: Option<Permit>,
@@ -120,6 +123,7 @@ impl ConnectionPlace {
         state: Connection::Vacant,
         listener: 0,
         since_ns: 0,
+        login_end: None,
         socket: None,
         handshake: None,
         client: None,
@@ -183,6 +187,16 @@ impl Connections {
     /// Its client is connected.
     pub(super) fn begin(&mut self, conn: ConnId, now_ns: u64) {
         self.place(conn).since_ns = now_ns;
+    }
+
+    /// The login of its client ends when this timer fires.
+    fn limit_login(&mut self, conn: ConnId, end: TimerId) {
+        self.place(conn).login_end = Some(end);
+    }
+
+    /// Its login has no end any more.
+    fn take_login_end(&mut self, conn: ConnId) -> Option<TimerId> {
+        self.places.get_mut(conn.index())?.login_end.take()
     }
 
     /// Which listener accepted it, and since when its client has been connected.

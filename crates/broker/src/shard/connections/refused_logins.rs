@@ -1,5 +1,8 @@
 //! Logins that are refused: counted, told by the log and the audit log, and answered.
 
+use std::borrow::Cow;
+
+use tacho_access::TokenError;
 use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_net::ConnId;
 
@@ -11,7 +14,7 @@ use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
 
 /// Why a login is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LoginRefusal {
     /// There are no credentials.
     Anonymous,
@@ -19,6 +22,10 @@ pub(super) enum LoginRefusal {
     NoPassword,
     /// The user does not exist, or the password is another.
     Wrong,
+    /// There is no token, and users log in with nothing else.
+    NoToken,
+    /// The token is refused.
+    Token(TokenError),
     /// Too many logins wait.
     Busy,
     /// The login waited for too long.
@@ -30,21 +37,25 @@ pub(super) enum LoginRefusal {
 }
 
 impl LoginRefusal {
-    const fn sentence(self) -> &'static str {
-        match self {
+    fn sentence(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::Anonymous => "no user name: anonymous clients are not admitted here",
             Self::NoPassword => "no password",
             Self::Wrong => "unknown user or wrong password",
+            Self::NoToken => "no token: clients log in with a JSON Web Token here",
+            Self::Token(error) => return Cow::Owned(error.to_string()),
             Self::Busy => "too many logins wait to be verified",
             Self::Late => "the password was not verified in time",
             Self::Stranger => "the session of this client identifier belongs to another user",
             Self::Will => "the access list does not allow the topic of the will",
-        }
+        })
     }
 
-    const fn reason(self) -> ReasonCode {
+    const fn reason(&self) -> ReasonCode {
         match self {
-            Self::NoPassword | Self::Wrong => ReasonCode::BAD_USER_NAME_OR_PASSWORD,
+            Self::NoPassword | Self::Wrong | Self::NoToken | Self::Token(_) => {
+                ReasonCode::BAD_USER_NAME_OR_PASSWORD
+            }
             Self::Busy | Self::Late => ReasonCode::SERVER_BUSY,
             Self::Anonymous | Self::Stranger | Self::Will => ReasonCode::NOT_AUTHORIZED,
         }
@@ -57,7 +68,7 @@ struct RefusedLogin<'a> {
     user: Option<&'a str>,
     protocol: Version,
     reason: ReasonCode,
-    why: &'static str,
+    why: &'a str,
 }
 
 impl Shard {
@@ -72,7 +83,10 @@ impl Shard {
         let stats = &self.stats;
         let counter = match why {
             LoginRefusal::Anonymous => &stats.refused_logins_anonymous_total,
-            LoginRefusal::NoPassword | LoginRefusal::Wrong => &stats.refused_logins_wrong_total,
+            LoginRefusal::NoPassword
+            | LoginRefusal::Wrong
+            | LoginRefusal::NoToken
+            | LoginRefusal::Token(_) => &stats.refused_logins_wrong_total,
             LoginRefusal::Busy | LoginRefusal::Late => &stats.refused_logins_busy_total,
             LoginRefusal::Stranger => &stats.refused_strangers_total,
             LoginRefusal::Will => &stats.denied_wills_total,
@@ -83,7 +97,7 @@ impl Shard {
             user: connect.username,
             protocol: connect.version,
             reason: why.reason(),
-            why: why.sentence(),
+            why: &why.sentence(),
         };
         self.tell_refused_login(net, conn, &refused);
         self.refuse(net, conn, connect.version, why.reason());

@@ -1,0 +1,99 @@
+//! `[access.jwt]`: clients log in with JSON Web Tokens.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tacho_access::{TokenRules, is_claim_template};
+
+use super::{ConfigError, check_range};
+
+/// `[access.jwt]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct JwtSettings {
+    /// Keys that tokens are verified with: JWK set, public keys in PEM, or a secret.
+    pub key_file: PathBuf,
+    /// Where a client puts its token.
+    #[serde(default)]
+    pub from: TokenPlace,
+    /// The claim that names the user.
+    #[serde(default = "subject")]
+    pub user_claim: String,
+    /// What `iss` must be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    /// What `aud` must be or have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<String>,
+    /// Seconds that the clocks of issuer and broker may differ.
+    #[serde(default = "leeway_s")]
+    pub leeway_s: u32,
+    /// Tokens without an end are refused.
+    #[serde(default = "yes")]
+    pub require_expiry: bool,
+    /// What follows when the token of a connected client ends.
+    #[serde(default)]
+    pub on_expiry: OnExpiry,
+    /// Claims that must have these values.
+    #[serde(default)]
+    pub claims: BTreeMap<String, String>,
+}
+
+/// Where a client puts its token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenPlace {
+    /// In the password.
+    #[default]
+    Password,
+    /// In the user name.
+    Username,
+}
+
+/// What follows when the token of a connected client ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnExpiry {
+    /// The client is disconnected, and its will published.
+    #[default]
+    Disconnect,
+    /// The client is disconnected, and its will deleted.
+    DisconnectWithoutWill,
+    /// Nothing: the token counts when a client connects.
+    Stay,
+}
+
+fn subject() -> String {
+    "sub".to_owned()
+}
+
+const fn leeway_s() -> u32 {
+    30
+}
+
+const fn yes() -> bool {
+    true
+}
+
+impl JwtSettings {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        check_range("access.jwt.leeway_s", self.leeway_s.into(), 0, 3_600, "at most 3600")?;
+        match self.claims.values().find(|value| !is_claim_template(value)) {
+            Some(wrong) => Err(ConfigError::ClaimTemplate(wrong.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// What is asked of tokens.
+    pub(crate) fn rules(&self) -> TokenRules {
+        TokenRules {
+            user_claim: self.user_claim.clone(),
+            issuer: self.issuer.clone(),
+            audience: self.audience.clone(),
+            claims: self.claims.clone(),
+            leeway_s: self.leeway_s.into(),
+            needs_expiry: self.require_expiry,
+        }
+    }
+}

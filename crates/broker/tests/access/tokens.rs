@@ -1,0 +1,200 @@
+//! Clients log in with JSON Web Tokens.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ring::hmac;
+use tacho_broker::AccessReloaded;
+use tacho_codec::{Connect, QoS, ReasonCode, Version};
+use tacho_testkit::{Client, TestBroker, connect, wait_until, will};
+
+use super::{Files, answer, login};
+
+const SECRET: &str = "a secret that is long enough";
+const WRONG: ReasonCode = ReasonCode::BAD_USER_NAME_OR_PASSWORD;
+
+/// A file of keys, and the section of the configuration that names it.
+fn keys(files: &Files, more: &str) -> (PathBuf, String) {
+    let path = files.path("keys");
+    fs::write(&path, SECRET).unwrap();
+    let section = format!("[access.jwt]\nkey_file = {path:?}\nleeway_s = 0\n{more}");
+    (path, section)
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// The alphabet of base64url, without padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let bits = chunk.iter().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte));
+        let bits = bits << (8 * (3 - chunk.len()));
+        for at in 0..=chunk.len() {
+            text.push(char::from(DIGITS[(bits >> (18 - 6 * at)) as usize & 63]));
+        }
+    }
+    text
+}
+
+/// A token of a user that ends after so many seconds.
+fn token_with(secret: &str, user: &str, ends_in_s: u64, more: &str) -> String {
+    let claims = format!(r#"{{"sub":"{user}","exp":{}{more}}}"#, now_s() + ends_in_s);
+    let signed = format!("{}.{}", base64(br#"{"alg":"HS256"}"#), base64(claims.as_bytes()));
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let signature = hmac::sign(&key, signed.as_bytes());
+    format!("{signed}.{}", base64(signature.as_ref()))
+}
+
+fn token(user: &str) -> String {
+    token_with(SECRET, user, 600, "")
+}
+
+fn configured(section: &str) -> TestBroker {
+    TestBroker::configured(&format!("shards = 2\n{section}"))
+}
+
+#[test]
+fn a_token_names_the_user_whatever_the_client_says() {
+    let files = Files::new(&[("ann", "word")], Some("user ann\ntopic a\n"));
+    let (_, jwt) = keys(&files, "");
+    let broker = configured(&format!("{}{jwt}", files.section()));
+    for version in [Version::V31, Version::V311, Version::V5] {
+        let token = token("ann");
+        let mut client = broker.client(version);
+        let reason = client.connect(&login("c", version, "anything", &token)).1;
+        assert_eq!(reason, ReasonCode::SUCCESS);
+        assert!(!client.subscribe("a", QoS::AtMostOnce).is_error());
+        assert!(client.subscribe("b", QoS::AtMostOnce).is_error());
+        client.publish("a", b"x", QoS::AtMostOnce, false);
+        assert_eq!(client.receive().payload, b"x");
+        client.disconnect();
+    }
+    // 5.0 needs no user name.
+    let token = token("ann");
+    let nameless = Connect { password: Some(token.as_bytes()), ..connect("d", Version::V5) };
+    assert_eq!(answer(&broker, &nameless), ReasonCode::SUCCESS);
+    // The session belongs to the user of the token.
+    assert_eq!(answer(&broker, &login("e", Version::V5, "x", &token)), ReasonCode::SUCCESS);
+    let mut ann = broker.client(Version::V5);
+    ann.connect(&login("f", Version::V5, "x", &token));
+    let other = token_with(SECRET, "bob", 600, "");
+    let reason = answer(&broker, &login("f", Version::V5, "ann", &other));
+    assert_eq!(reason, ReasonCode::NOT_AUTHORIZED);
+    ann.ping();
+    // What is no token is a password.
+    assert_eq!(answer(&broker, &login("g", Version::V5, "ann", "word")), ReasonCode::SUCCESS);
+    assert_eq!(answer(&broker, &login("g", Version::V5, "ann", "a.b.c")), WRONG);
+    assert_eq!(broker.counter("logins_verified_total"), 8);
+}
+
+#[test]
+fn refused_tokens_and_their_absence_are_told_apart_and_counted() {
+    let files = Files::new(&[], None);
+    let (_, jwt) = keys(&files, "[access.jwt.claims]\nclient_id = '%c'\n");
+    let broker = configured(&jwt);
+    let of =
+        |client_id: &str| token_with(SECRET, "ann", 60, &format!(r#","client_id":"{client_id}""#));
+    assert_eq!(answer(&broker, &login("c", Version::V5, "x", &of("c"))), ReasonCode::SUCCESS);
+    for wrong in [
+        of("d"),
+        token("ann"),
+        token_with("another secret that is long", "ann", 60, r#","client_id":"c""#),
+        token_with(SECRET, "ann", 0, r#","client_id":"c""#),
+        "no token".to_owned(),
+    ] {
+        assert_eq!(answer(&broker, &login("c", Version::V5, "x", &wrong)), WRONG, "{wrong}");
+    }
+    assert_eq!(broker.counter("refused_logins_wrong_total"), 5);
+    let mut old = broker.client(Version::V311);
+    assert_eq!(old.connect(&login("c", Version::V311, "x", "y")).1, WRONG);
+    assert_eq!(answer(&broker, &connect("c", Version::V5)), ReasonCode::NOT_AUTHORIZED);
+    assert_eq!(broker.counter("refused_logins_anonymous_total"), 1);
+}
+
+#[test]
+fn the_end_of_a_token_ends_its_connection() {
+    let files = Files::new(&[], None);
+    for (on_expiry, has_will) in [("disconnect", true), ("disconnect_without_will", false)] {
+        let (_, jwt) = keys(&files, &format!("on_expiry = '{on_expiry}'\n"));
+        let broker = configured(&jwt);
+        let (long, short) = (token("ann"), token_with(SECRET, "bob", 2, ""));
+        let mut watcher = broker.client(Version::V5);
+        watcher.connect(&login("w", Version::V5, "x", &long));
+        watcher.subscribe("wills", QoS::AtMostOnce);
+        let mut client = broker.client(Version::V5);
+        let connect =
+            Connect { will: Some(will("wills", b"gone")), ..login("c", Version::V5, "x", &short) };
+        assert_eq!(client.connect(&connect).1, ReasonCode::SUCCESS, "{on_expiry}");
+        assert_eq!(client.expect_disconnect(), ReasonCode::NOT_AUTHORIZED, "{on_expiry}");
+        client.expect_closed();
+        if has_will {
+            assert_eq!(watcher.receive().payload, b"gone");
+        }
+        watcher.publish("wills", b"own", QoS::AtMostOnce, false);
+        assert_eq!(watcher.receive().payload, b"own");
+        assert_eq!(broker.counter("ended_tokens_total"), 1);
+    }
+}
+
+#[test]
+fn a_token_that_ends_later_or_does_not_matter_any_more_ends_nothing() {
+    let files = Files::new(&[], None);
+    let (_, jwt) = keys(&files, "");
+    let broker = configured(&jwt);
+    let short = token_with(SECRET, "ann", 2, "");
+    let mut gone = broker.client(Version::V5);
+    gone.connect(&login("c", Version::V5, "x", &short));
+    // It comes back with a longer one: the end of the first is forgotten.
+    let mut back = broker.client(Version::V5);
+    back.connect(&login("c", Version::V5, "x", &token("ann")));
+    let (_, jwt) = keys(&files, "on_expiry = 'stay'\n");
+    let lenient = configured(&jwt);
+    let mut stays = lenient.client(Version::V5);
+    stays.connect(&login("c", Version::V5, "x", &short));
+    let end = now_s() + 3;
+    wait_until("the end of the short token", || now_s() >= end);
+    back.ping();
+    stays.ping();
+    assert_eq!(broker.counter("ended_tokens_total") + lenient.counter("ended_tokens_total"), 0);
+}
+
+#[test]
+fn keys_are_changed_while_clients_are_connected() {
+    let files = Files::new(&[], None);
+    let (path, jwt) = keys(&files, "");
+    let broker = configured(&jwt);
+    let mut ann = broker.client(Version::V5);
+    ann.connect(&login("c", Version::V5, "x", &token("ann")));
+    fs::write(&path, "short").unwrap();
+    assert_eq!(broker.reload_access(), AccessReloaded::Unusable);
+    fs::write(&path, "another secret that is long").unwrap();
+    assert_eq!(broker.reload_access(), AccessReloaded::New);
+    wait_until("a reload", || broker.counter("access_reloads_total") == 2);
+    ann.ping();
+    assert_eq!(answer(&broker, &login("d", Version::V5, "x", &token("ann"))), WRONG);
+    let new = token_with("another secret that is long", "ann", 60, "");
+    assert_eq!(answer(&broker, &login("d", Version::V5, "x", &new)), ReasonCode::SUCCESS);
+}
+
+#[test]
+fn a_token_may_be_the_user_name_and_a_listener_may_admit_anonymous_clients() {
+    let files = Files::new(&[], None);
+    let (_, jwt) = keys(&files, "from = 'username'\n");
+    let open = "[[listeners]]\naddress = '127.0.0.1:0'\nallow_anonymous = true\n";
+    let broker = configured(&format!("{jwt}{open}"));
+    let [closed, open] = broker.addresses() else { panic!("two listeners") };
+    let token = token("ann");
+    let connect_to =
+        |address, connect: &Connect<'_>| Client::open(address, connect.version).connect(connect).1;
+    let nameless = connect("c", Version::V5);
+    assert_eq!(connect_to(*closed, &nameless), ReasonCode::NOT_AUTHORIZED);
+    assert_eq!(connect_to(*open, &nameless), ReasonCode::SUCCESS);
+    for address in [*closed, *open] {
+        assert_eq!(connect_to(address, &login("d", Version::V5, &token, "")), ReasonCode::SUCCESS);
+        assert_eq!(connect_to(address, &login("d", Version::V5, "x", &token)), WRONG);
+    }
+}
