@@ -38,6 +38,8 @@ pub struct Decision {
 pub enum Cause {
     /// By the entry in this line.
     Line(u32),
+    /// By the rules of its token.
+    Token,
     /// No entry matches.
     NoEntry,
     /// No entry of its own matches, and the name or the identifier of the client contains `+`, `#`,
@@ -212,8 +214,7 @@ impl Acl {
     /// costs is taken from `steps`.
     pub fn covers(&self, who: &Who<'_>, filter: &TopicFilter, steps: &mut Steps) -> Coverage {
         if filter.is_exact() {
-            let entries = self.own(who).map_or(0, List::len) + self.patterns.len();
-            if !steps.take(1 + entries) {
+            if !steps.take(1 + self.asked_len(who)) {
                 return Coverage::Undecided;
             }
             return match self.decide(who, Access::Receive, filter.as_str()).is_allowed {
@@ -221,12 +222,20 @@ impl Acl {
                 false => Coverage::Partial,
             };
         }
+        every_topic(filter, self.asked(who), who, steps)
+    }
+
+    /// How many entries may have to be looked at for a client.
+    pub(crate) fn asked_len(&self, who: &Who<'_>) -> usize {
+        self.own(who).map_or(0, List::len) + self.patterns.len()
+    }
+
+    /// The rules about what a client may receive, in the order in which they are asked.
+    pub(crate) fn asked(&self, who: &Who<'_>) -> impl Iterator<Item = Rule<'_>> {
         let patterns = Some(&self.patterns).filter(|_| self.may_use_patterns(who));
         let lists = self.own(who).into_iter().chain(patterns);
         let entries = lists.flat_map(|list| list.asked(Access::Receive));
-        let rules = entries
-            .map(|entry| Rule { template: &entry.template, allows: entry.may != May::Nothing });
-        every_topic(filter, rules, who, steps)
+        entries.map(|entry| Rule { template: &entry.template, allows: entry.may != May::Nothing })
     }
 
     fn own(&self, who: &Who<'_>) -> Option<&List> {

@@ -5,6 +5,7 @@
 //! - [`emqx_users`]: users of EMQX, with their hashes.
 //! - [`Remembered`]: logins that were verified a short while ago, as HMACs.
 //! - [`TokenVerifier`]: JSON Web Tokens, with the keys that they are verified with.
+//! - [`ClientRules`]: what one client may do, by the rules of its token and the access list.
 //! - [`Acl`]: an access list in the format of mosquitto, evaluated as mosquitto does, and the exact
 //!   decision whether every topic of a filter may be read.
 //!
@@ -12,6 +13,7 @@
 //! bounded. Parsing takes untrusted text: it never panics, and errors name file and line.
 
 mod acl;
+mod client_rules;
 mod covers;
 mod emqx;
 mod file;
@@ -22,12 +24,13 @@ mod template;
 mod users;
 
 pub use acl::{Access, Acl, Cause, Decision};
+pub use client_rules::ClientRules;
 pub use covers::{Coverage, STEPS_MAX, Steps};
 pub use emqx::{EmqxHash, EmqxUser, UnknownHash, emqx_users};
 pub use file::{FILE_BYTES_MAX, FileError, read_text};
 pub use hash::{DigestKind, HashError, Memory, NoRandomness, SaltPlace, Scheme, StoredPassword};
 pub use jwt::{
-    TokenClient, TokenError, TokenRules, TokenVerifier, VerifiedToken, is_claim_template,
+    TokenAcl, TokenClient, TokenError, TokenRules, TokenVerifier, VerifiedToken, is_claim_template,
     looks_like_token,
 };
 pub use remembered::{ProcessKey, Proof, Remembered};

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use foldhash::quality::FixedState;
+use tacho_access::TokenAcl;
 use tacho_topic::owner_shard;
 
 /// A tenant. Part of every key, though there is only one tenant so far.
@@ -53,6 +54,8 @@ pub(crate) struct User {
     pub(crate) name: Arc<str>,
     /// It is in a password file, and its connection ends when it is not any more.
     pub(crate) is_listed: bool,
+    /// Of the token that it has logged in with.
+    pub(crate) rules: Option<Arc<TokenAcl>>,
 }
 
 /// The client that a CONNECT is from.

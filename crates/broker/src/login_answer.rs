@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tacho_access::TokenError;
+use tacho_access::{TokenAcl, TokenError};
 
 /// Whether credentials are right.
 pub(crate) enum LoginAnswer {
@@ -13,6 +13,7 @@ pub(crate) enum LoginAnswer {
 /// A login by a token.
 pub(crate) struct TokenLogin {
     pub(crate) user: Arc<str>,
+    pub(crate) rules: Option<Arc<TokenAcl>>,
     /// From now on; `None`: it has no end.
     pub(crate) ends_in_s: Option<u64>,
 }

@@ -141,7 +141,7 @@ fn explain(
             let words = text.lines().nth(line as usize - 1).unwrap_or_default();
             format!("{shown}:{line}: {}", words.trim_end().escape_debug())
         }
-        Cause::NoEntry => format!("no entry of {shown} allows it"),
+        Cause::NoEntry | Cause::Token => format!("no entry of {shown} allows it"),
         Cause::SpecialCharacters => format!(
             "no own entry of {shown} allows it, and user name or client identifier contain +, #, / \
              or a control character: such a client gets nothing from patterns"

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{TokenError, VerifiedToken};
+use super::{TokenAcl, TokenError, VerifiedToken};
+use crate::template::Who;
 
 /// What is asked of claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct TokenRules {
     /// Claims that must have these values; `%c` is the client identifier, `%u` the user name of
     /// CONNECT, `%%` a `%`.
     pub claims: BTreeMap<String, String>,
+    /// The claim with rules, see [`TokenAcl`]; `None`: rules of tokens have no effect.
+    pub acl_claim: Option<String>,
     /// Seconds that the clock of the issuer may be ahead or behind.
     pub leeway_s: u64,
     /// A token without `exp` is refused.
@@ -79,7 +82,18 @@ impl TokenRules {
         let user = user.filter(is_name).ok_or_else(|| TokenError::User(self.user_claim.clone()))?;
         // A number that is too large for 64 bits is the largest of them.
         let expires_unix_s = expires.map(|expires| (expires + leeway).ceil() as u64);
-        Ok(VerifiedToken { user: user.to_owned(), expires_unix_s })
+        let acl = self.acl(claims, &Who { user: Some(user), client_id: client.client_id })?;
+        Ok(VerifiedToken { user: user.to_owned(), expires_unix_s, acl })
+    }
+
+    fn acl(
+        &self,
+        claims: &Map<String, Value>,
+        who: &Who<'_>,
+    ) -> Result<Option<TokenAcl>, TokenError> {
+        let Some(name) = &self.acl_claim else { return Ok(None) };
+        let acl = claims.get(name).map(|claim| TokenAcl::of_claim(claim, who)).transpose();
+        acl.map_err(|why| TokenError::Acl(name.clone(), why))
     }
 
     fn is_audience(&self, audience: Option<&Value>) -> bool {

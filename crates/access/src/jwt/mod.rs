@@ -3,6 +3,7 @@
 //! The keys decide which algorithms count: a token cannot choose one that its key was not made for
 //! (RFC 8725, 3.1).
 
+mod acl;
 mod claims;
 mod keys;
 
@@ -12,6 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use acl::TokenAcl;
 pub use claims::{TokenClient, TokenRules, is_claim_template};
 use keys::{Signing, TokenKey};
 
@@ -31,6 +33,8 @@ pub struct VerifiedToken {
     pub user: String,
     /// When the token ends, in seconds since 1970; `None`: never.
     pub expires_unix_s: Option<u64>,
+    /// What the client may do, if the token says so.
+    pub acl: Option<TokenAcl>,
 }
 
 /// Why a token is refused. Never shows a part of it.
@@ -66,6 +70,9 @@ pub enum TokenError {
     /// A claim is missing, or another.
     #[error("the claim `{0}` of the token is missing or differs")]
     Claim(String),
+    /// Its rules cannot be used.
+    #[error("the rules in the claim `{0}` of the token cannot be used: {1}")]
+    Acl(String, String),
     /// It names no user.
     #[error("the claim `{0}` of the token names no user")]
     User(String),

@@ -20,6 +20,7 @@ fn rules() -> TokenRules {
         issuer: Some("https://id.example".to_owned()),
         audience: Some("mqtt".to_owned()),
         claims: BTreeMap::new(),
+        acl_claim: Some("acl".to_owned()),
         leeway_s: 30,
         needs_expiry: true,
     }
@@ -61,8 +62,11 @@ fn answer(rules: TokenRules, claims: &Value) -> Result<VerifiedToken, TokenError
 fn tokens_of_another_library_are_verified_with_keys_in_each_form() {
     let fixture = fixture();
     let jwks = verifier(&fixture["jwks"].to_string(), rules());
-    let expected =
-        VerifiedToken { user: "ann".to_owned(), expires_unix_s: Some(4_102_444_800 + 30) };
+    let expected = VerifiedToken {
+        user: "ann".to_owned(),
+        expires_unix_s: Some(4_102_444_800 + 30),
+        acl: None,
+    };
     let tokens = fixture["tokens"].as_object().expect("has tokens");
     assert_eq!(tokens.len(), 12);
     for (name, token) in tokens {
@@ -106,11 +110,13 @@ fn the_example_of_the_specification_is_verified() {
         issuer: None,
         audience: None,
         claims,
+        acl_claim: None,
         leeway_s: 0,
         needs_expiry: true,
     };
     let verifier = verifier(key, rules);
-    let expected = VerifiedToken { user: "joe".to_owned(), expires_unix_s: Some(1_300_819_380) };
+    let expected =
+        VerifiedToken { user: "joe".to_owned(), expires_unix_s: Some(1_300_819_380), acl: None };
     assert_eq!(verifier.verify(token, &CLIENT, 1_300_819_379), Ok(expected));
     assert_eq!(verifier.verify(token, &CLIENT, 1_300_819_380), Err(TokenError::Expired));
 }
@@ -232,6 +238,17 @@ fn own_claims_are_compared_with_their_templates_filled() {
     let token = sign(&json!({"alg": "HS256"}), &claims(|claims| claims["own"] = json!("")));
     let nameless = TokenClient { client_id: "c1", user: None };
     assert!(matches!(verifier.verify(&token, &nameless, NOW), Err(TokenError::Claim(_))));
+}
+
+#[test]
+fn rules_in_a_token_are_read_only_from_the_claim_that_has_them() {
+    let with = claims(|claims| claims["acl"] = json!({"sub": ["a"]}));
+    let has_rules = |rules| answer(rules, &with).map(|verified| verified.acl.is_some());
+    assert_eq!(has_rules(rules()), Ok(true));
+    assert_eq!(has_rules(TokenRules { acl_claim: None, ..rules() }), Ok(false));
+    assert_eq!(has_rules(TokenRules { acl_claim: Some("other".to_owned()), ..rules() }), Ok(false));
+    let wrong = claims(|claims| claims["acl"] = json!({"sub": "a"}));
+    assert!(matches!(answer(rules(), &wrong), Err(TokenError::Acl(..))));
 }
 
 #[test]

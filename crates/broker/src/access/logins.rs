@@ -39,6 +39,7 @@ impl Credentials {
                 let verified = verifier.verify(token, &client, now_s);
                 LoginAnswer::Token(verified.map(|verified| TokenLogin {
                     user: verified.user.into(),
+                    rules: verified.acl.map(Arc::new),
                     ends_in_s: verified.expires_unix_s.map(|end_s| end_s.saturating_sub(now_s)),
                 }))
             }

@@ -20,6 +20,9 @@ pub struct JwtSettings {
     /// The claim that names the user.
     #[serde(default = "subject")]
     pub user_claim: String,
+    /// The claim with rules of the client; empty: rules of tokens have no effect.
+    #[serde(default = "acl")]
+    pub acl_claim: String,
     /// What `iss` must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
@@ -68,6 +71,10 @@ fn subject() -> String {
     "sub".to_owned()
 }
 
+fn acl() -> String {
+    "acl".to_owned()
+}
+
 const fn leeway_s() -> u32 {
     30
 }
@@ -92,6 +99,7 @@ impl JwtSettings {
             issuer: self.issuer.clone(),
             audience: self.audience.clone(),
             claims: self.claims.clone(),
+            acl_claim: Some(self.acl_claim.clone()).filter(|claim| !claim.is_empty()),
             leeway_s: self.leeway_s.into(),
             needs_expiry: self.require_expiry,
         }

@@ -62,7 +62,11 @@ impl Shard {
     ) -> Flow {
         if connect.properties.authentication_method.is_some() {
             // The method vouches for the name, or refuses.
-            client.user = connect.username.map(|name| User { name: name.into(), is_listed: false });
+            client.user = connect.username.map(|name| User {
+                name: name.into(),
+                is_listed: false,
+                rules: None,
+            });
             return self.authenticate(net, conn, connect, packet, client);
         }
         self.log_in(net, conn, connect, packet, client)

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ring::hmac;
 use tacho_broker::AccessReloaded;
-use tacho_codec::{Connect, QoS, ReasonCode, Version};
+use tacho_codec::{Connect, ConnectProperties, QoS, ReasonCode, Version};
 use tacho_testkit::{Client, TestBroker, connect, wait_until, will};
 
 use super::{Files, answer, login};
@@ -178,6 +178,90 @@ fn keys_are_changed_while_clients_are_connected() {
     assert_eq!(answer(&broker, &login("d", Version::V5, "x", &token("ann"))), WRONG);
     let new = token_with("another secret that is long", "ann", 60, "");
     assert_eq!(answer(&broker, &login("d", Version::V5, "x", &new)), ReasonCode::SUCCESS);
+}
+
+/// A token of `ann` with rules.
+fn token_that_allows(acl: &str) -> String {
+    token_with(SECRET, "ann", 600, &format!(r#","acl":{acl}"#))
+}
+
+#[test]
+fn a_token_says_what_its_client_may_do() {
+    let files = Files::new(&[], None);
+    let (_, jwt) = keys(&files, "");
+    let broker = configured(&jwt);
+    let token = token_that_allows(r#"{"pub":["up/${clientid}"],"sub":["down/%c/#"]}"#);
+    let mut client = broker.client(Version::V5);
+    let connect = login("c", Version::V5, "x", &token);
+    assert_eq!(client.connect(&connect).1, ReasonCode::SUCCESS);
+    assert!(!client.subscribe("down/c/#", QoS::AtLeastOnce).is_error());
+    for refused in ["down/#", "up/c", "#"] {
+        let answer = client.subscribe(refused, QoS::AtLeastOnce);
+        assert_eq!(answer, ReasonCode::NOT_AUTHORIZED, "{refused}");
+    }
+    let published = client.try_publish("up/c", b"x", QoS::AtLeastOnce);
+    assert!(!published.is_error());
+    let refused = client.try_publish("down/c/x", b"x", QoS::AtLeastOnce);
+    assert_eq!(refused, ReasonCode::NOT_AUTHORIZED);
+    // A will is asked about, too; without rules of its own a token allows everything.
+    let will = Some(will("down/d", b"x"));
+    let of_other = login("d", Version::V5, "x", &token);
+    assert_eq!(answer(&broker, &Connect { will, ..of_other }), ReasonCode::NOT_AUTHORIZED);
+    let free = token_with(SECRET, "ann", 600, "");
+    let mut server = broker.client(Version::V5);
+    let connect = Connect { will, ..login("e", Version::V5, "x", &free) };
+    assert_eq!(server.connect(&connect).1, ReasonCode::SUCCESS);
+    server.publish("down/c/1", b"order", QoS::AtLeastOnce, false);
+    assert_eq!(client.receive_and_ack().payload, b"order");
+    let odd = token_that_allows(r#"{"sub":[7]}"#);
+    assert_eq!(answer(&broker, &login("f", Version::V5, "x", &odd)), WRONG);
+}
+
+/// A CONNECT of `c` for its lasting session.
+fn lasting(token: &str) -> Connect<'_> {
+    let properties = ConnectProperties { session_expiry_s: Some(600), ..Default::default() };
+    Connect { clean_start: false, properties, ..login("c", Version::V5, "x", token) }
+}
+
+#[test]
+fn rules_of_a_token_come_before_the_access_list_and_change_with_the_token() {
+    let files = Files::new(&[], Some("user ann\ntopic all\n"));
+    let (_, jwt) = keys(&files, "");
+    let section = format!("[access]\nacl_file = {:?}\n{jwt}", files.path("acl"));
+    let folder = tempfile::TempDir::new().unwrap();
+    let config = format!("shards = 2\ndata_dir = {:?}\n{section}", folder.path());
+    let mut broker = TestBroker::configured(&config);
+    let allows = |filter: &str| {
+        token_that_allows(&format!(r#"[{{"permission":"allow","topic":"{filter}"}}]"#))
+    };
+    let wide = allows("own/#");
+    let mut client = broker.client(Version::V5);
+    client.connect(&lasting(&wide));
+    assert!(!client.subscribe("own/#", QoS::AtLeastOnce).is_error());
+    assert!(!client.subscribe("all", QoS::AtLeastOnce).is_error());
+    client.disconnect();
+    // What the token allows outlives a restart: the access list alone would end it.
+    broker.stop();
+    let broker = TestBroker::configured(&config);
+    let free = allows("#");
+    let mut server = broker.client(Version::V5);
+    server.connect(&login("s", Version::V5, "x", &free));
+    server.publish("own/1", b"first", QoS::AtLeastOnce, false);
+    let mut client = broker.client(Version::V5);
+    assert_eq!(client.connect(&lasting(&wide)), (true, ReasonCode::SUCCESS));
+    assert_eq!(client.receive_and_ack().payload, b"first");
+    client.disconnect();
+    // A narrower token: what it does not allow is not delivered, and the subscription ends.
+    server.publish("own/2", b"second", QoS::AtLeastOnce, false);
+    let narrow = allows("other");
+    let mut client = broker.client(Version::V5);
+    assert_eq!(client.connect(&lasting(&narrow)), (true, ReasonCode::SUCCESS));
+    server.publish("own/3", b"third", QoS::AtLeastOnce, false);
+    server.publish("all", b"fourth", QoS::AtLeastOnce, false);
+    assert_eq!(client.receive_and_ack().payload, b"fourth");
+    assert_eq!(client.subscribe("own/#", QoS::AtLeastOnce), ReasonCode::NOT_AUTHORIZED);
+    client.expect_nothing();
+    assert_eq!(broker.counter("ended_subscriptions_total"), 1);
 }
 
 #[test]

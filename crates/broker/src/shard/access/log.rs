@@ -68,9 +68,8 @@ impl Shard {
         topic: &str,
     ) -> CauseShown {
         let session = &self.sessions[slot];
-        let acl = self.access.acl();
-        let decision = acl.map(|acl| acl.decide(&session.who(), access, topic));
-        CauseShown(decision.map_or(Cause::NoEntry, |decision| decision.cause))
+        let rules = self.access.rules_of(session.access.rules());
+        CauseShown(rules.decide(&session.who(), access, topic).cause)
     }
 }
 
@@ -81,6 +80,7 @@ impl Display for CauseShown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Cause::Line(line) => write!(f, "line {line} of the access list"),
+            Cause::Token => f.write_str("the rules of its token"),
             Cause::NoEntry => f.write_str("no entry of the access list allows it"),
             Cause::SpecialCharacters => {
                 f.write_str("the name or identifier of the client contains +, #, / or worse")

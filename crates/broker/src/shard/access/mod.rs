@@ -10,7 +10,9 @@ mod sweep;
 
 use std::sync::Arc;
 
-use tacho_access::{Access, Acl, Coverage, Proof, Remembered, Steps, TokenVerifier, Users, Who};
+use tacho_access::{
+    Access, ClientRules, Coverage, Proof, Remembered, Steps, TokenAcl, TokenVerifier, Users, Who,
+};
 use tacho_topic::Filter;
 
 use crate::access::SharedAccess;
@@ -27,8 +29,10 @@ pub(in crate::shard) use session::SessionAccess;
 /// Owns the policy in force, remembered logins and decisions.
 pub(super) struct AccessRules {
     policy: Arc<Policy>,
-    /// Whether there is an access list. A reload does not change that.
+    /// Whether there is an access list, or tokens may have rules. A reload does not change that.
     has_rules: bool,
+    /// Whether tokens may have rules.
+    has_token_rules: bool,
     /// Subscriptions are granted whatever the rules say, and messages left out.
     is_filtered: bool,
     on_deny: OnDeny,
@@ -44,9 +48,11 @@ impl AccessRules {
         let settings = &shared.settings;
         let remembered_max = settings.remembered_logins_max as usize / shards.max(1);
         let keep_ns = u64::from(settings.remember_logins_s) * 1_000_000_000;
+        let has_token_rules = settings.jwt.as_ref().is_some_and(|jwt| !jwt.acl_claim.is_empty());
         Self {
             policy: Arc::clone(&shared.first),
-            has_rules: shared.first.acl().is_some(),
+            has_rules: has_token_rules || shared.first.acl().is_some(),
+            has_token_rules,
             is_filtered: settings.subscribe == SubscribeCheck::Filtered,
             on_deny: settings.on_deny,
             remembered: Remembered::new(remembered_max, keep_ns),
@@ -97,8 +103,13 @@ impl AccessRules {
     }
 
     /// Whether a client may publish to a topic: for one that has no session yet.
-    pub(super) fn lets_publish(&self, who: &Who<'_>, topic: &str) -> bool {
-        self.acl().is_none_or(|acl| acl.decide(who, Access::Publish, topic).is_allowed)
+    pub(super) fn lets_publish(
+        &self,
+        who: &Who<'_>,
+        token: Option<&TokenAcl>,
+        topic: &str,
+    ) -> bool {
+        self.rules_of(token).decide(who, Access::Publish, topic).is_allowed
     }
 
     /// Whether a line may be written to the log, and how many were left out before it.
@@ -106,8 +117,9 @@ impl AccessRules {
         self.lines.take(now_ns)
     }
 
-    fn acl(&self) -> Option<&Acl> {
-        self.policy.acl()
+    /// The rules of a client with these of its token.
+    fn rules_of<'a>(&'a self, token: Option<&'a TokenAcl>) -> ClientRules<'a> {
+        ClientRules { token, acl: self.policy.acl() }
     }
 }
 
@@ -128,8 +140,8 @@ impl Shard {
         if let Some(is_allowed) = self.access.decisions.get(&asked) {
             return is_allowed;
         }
-        let Some(acl) = self.access.acl() else { return true };
-        let is_allowed = acl.decide(&session.who(), access, topic).is_allowed;
+        let rules = self.access.rules_of(session.access.rules());
+        let is_allowed = rules.decide(&session.who(), access, topic).is_allowed;
         self.access.decisions.put(&asked, is_allowed);
         is_allowed
     }
@@ -146,11 +158,12 @@ impl Shard {
 
     /// Whether the rules grant a session a subscription.
     pub(super) fn covers(&self, slot: SessionSlot, filter: &Filter, steps: &mut Steps) -> Coverage {
-        let Some(acl) = self.access.acl() else { return Coverage::Whole };
         // A member that left messages out would lose them for its group.
         if self.access.is_filtered && !filter.is_shared() {
             return Coverage::Whole;
         }
-        acl.covers(&self.sessions[slot].who(), filter.topic_filter(), steps)
+        let session = &self.sessions[slot];
+        let rules = self.access.rules_of(session.access.rules());
+        rules.covers(&session.who(), filter.topic_filter(), steps)
     }
 }

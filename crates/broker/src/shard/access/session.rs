@@ -1,5 +1,7 @@
 //! What a session has to do with access control: its user, and which policy it was checked by.
 
+use tacho_access::TokenAcl;
+
 use crate::keys::User;
 
 /// The part of a session that access control owns.
@@ -10,16 +12,19 @@ pub(in crate::shard) struct SessionAccess {
     trusted: u32,
     /// The policy that was last applied to its subscriptions; 0: none.
     applied: u32,
+    /// It is from the journal, which has no rules of tokens, and its client was not here since.
+    awaits_client: bool,
 }
 
 impl SessionAccess {
     pub(super) const fn new(user: Option<User>, policy: u32) -> Self {
-        Self { user, trusted: policy, applied: policy }
+        Self { user, trusted: policy, applied: policy, awaits_client: false }
     }
 
     /// Of a session from the journal, with its user.
     pub(in crate::shard) const fn restored(user: Option<User>) -> Self {
-        Self { user, trusted: 0, applied: 0 }
+        let awaits_client = user.is_some();
+        Self { user, trusted: 0, applied: 0, awaits_client }
     }
 
     pub(in crate::shard) const fn user(&self) -> Option<&User> {
@@ -31,11 +36,23 @@ impl SessionAccess {
         self.user.as_ref().map(|user| &*user.name)
     }
 
-    /// True if it was another user's before.
+    /// The rules of the token that its user has logged in with.
+    pub(super) fn rules(&self) -> Option<&TokenAcl> {
+        self.user.as_ref()?.rules.as_deref()
+    }
+
+    /// Whether the rules of its token are not known.
+    pub(super) const fn awaits_client(&self) -> bool {
+        self.awaits_client
+    }
+
+    /// True if it was another user's before, or had other rules.
     pub(super) fn set_user(&mut self, user: Option<User>) -> bool {
-        let is_other = self.user_name() != user.as_ref().map(|user| &*user.name);
+        let is_same = self.user_name() == user.as_ref().map(|user| &*user.name)
+            && self.rules() == user.as_ref().and_then(|user| user.rules.as_deref());
         self.user = user;
-        is_other
+        self.awaits_client = false;
+        !is_same
     }
 
     /// Rights that it got as another user's mean nothing.

@@ -92,6 +92,9 @@ impl Shard {
     ) -> bool {
         let version = self.access.policy.version();
         let session = &mut self.sessions[slot];
+        if self.access.has_token_rules && session.access.awaits_client() {
+            return false; // Its token may allow them: it is asked when its client is back.
+        }
         // Bridges have rules of their own.
         if !self.access.has_rules || session.link().is_some() || !session.access.apply(version) {
             return false;

@@ -101,7 +101,7 @@ impl Shard {
         let Some(password) = connect.password else {
             return self.refuse_login(net, conn, connect, &client, LoginRefusal::NoPassword);
         };
-        let user = User { name: name.into(), is_listed: true };
+        let user = User { name: name.into(), is_listed: true, rules: None };
         let proof = users.proof(&self.shared.access.key, name, password);
         if let Some(proof) = proof
             && self.access.remembers(proof, net.now_ns())
@@ -191,9 +191,9 @@ impl Shard {
                 Ok(user)
             }
             (LoginAnswer::Password(_), _) => Err(LoginRefusal::Wrong),
-            (LoginAnswer::Token(Ok(TokenLogin { user, ends_in_s })), _) => {
+            (LoginAnswer::Token(Ok(TokenLogin { user, rules, ends_in_s })), _) => {
                 self.limit_login(net, conn, ends_in_s);
-                Ok(User { name: user, is_listed: false })
+                Ok(User { name: user, is_listed: false, rules })
             }
             (LoginAnswer::Token(Err(error)), _) => Err(LoginRefusal::Token(error)),
         }
@@ -237,7 +237,8 @@ impl Shard {
         {
             let name = user.map(|user| &*user.name);
             let who = Who { user: name, client_id: &client.key.client_id };
-            if !self.access.lets_publish(&who, will.topic) {
+            let rules = user.and_then(|user| user.rules.as_deref());
+            if !self.access.lets_publish(&who, rules, will.topic) {
                 return Err(LoginRefusal::Will); // [MQTT-3.1.4-2]
             }
         }

@@ -58,7 +58,7 @@ impl Shard {
         let session = &mut self.sessions[slot];
         session.restore_version(record.version);
         // Whether the user is in a password file is asked when it logs in.
-        let user = record.user.map(|name| User { name, is_listed: false });
+        let user = record.user.map(|name| User { name, is_listed: false, rules: None });
         session.access = SessionAccess::restored(user);
         session.set_queue_policy(record.queue_policy);
         session.journal.stored.count = stored as u32;

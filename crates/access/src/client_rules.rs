@@ -1,0 +1,166 @@
+//! What a client may do: by the rules of its token, and by the access list.
+
+use tacho_topic::TopicFilter;
+
+use crate::acl::{Access, Acl, Cause, Decision};
+use crate::covers::{Coverage, Rule, Steps, every_topic};
+use crate::jwt::TokenAcl;
+use crate::template::{Template, Who};
+
+/// The rules of one client. Those of its token are asked first; without any it may do everything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClientRules<'a> {
+    /// Of the token that it has logged in with.
+    pub token: Option<&'a TokenAcl>,
+    /// The access list, if there is one.
+    pub acl: Option<&'a Acl>,
+}
+
+impl ClientRules<'_> {
+    /// Whether the client may publish to a topic or receive its messages.
+    pub fn decide(&self, who: &Who<'_>, access: Access, topic: &str) -> Decision {
+        let by_token = self.token.and_then(|token| token.decide(who, access, topic));
+        if let Some(is_allowed) = by_token {
+            return Decision { is_allowed, cause: Cause::Token };
+        }
+        match self.acl {
+            Some(acl) => acl.decide(who, access, topic),
+            None => Decision { is_allowed: true, cause: Cause::NoEntry },
+        }
+    }
+
+    /// Whether the client may receive the messages of every topic that a filter matches. What it
+    /// costs is taken from `steps`.
+    pub fn covers(&self, who: &Who<'_>, filter: &TopicFilter, steps: &mut Steps) -> Coverage {
+        let Some(token) = self.token else {
+            return self.acl.map_or(Coverage::Whole, |acl| acl.covers(who, filter, steps));
+        };
+        if filter.is_exact() {
+            if !steps.take(1 + token.len() + self.acl.map_or(0, |acl| acl.asked_len(who))) {
+                return Coverage::Undecided;
+            }
+            return match self.decide(who, Access::Receive, filter.as_str()).is_allowed {
+                true => Coverage::Whole,
+                false => Coverage::Partial,
+            };
+        }
+        let own = token.asked(Access::Receive);
+        match self.acl {
+            _ if token.is_closed() => every_topic(filter, own, who, steps),
+            Some(acl) => every_topic(filter, own.chain(acl.asked(who)), who, steps),
+            None => {
+                // A wildcard matches no first level that begins with `$`.
+                let first = filter.levels().next().filter(|level| level.starts_with('$'));
+                let rest = first.map_or_else(|| "#".to_owned(), |first| format!("{first}/#"));
+                // Invariant: the first level of a filter, with `#` behind it, is a filter.
+                let Ok(template) = Template::literal(&rest) else { return Coverage::Undecided };
+                let rest = Rule { template: &template, allows: true };
+                every_topic(filter, own.chain([rest]), who, steps)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const WHO: Who<'static> = Who { user: Some("ann"), client_id: "c1" };
+
+    fn token(claim: &serde_json::Value) -> TokenAcl {
+        TokenAcl::of_claim(claim, &WHO).expect("valid")
+    }
+
+    fn whole(rules: &ClientRules<'_>, filter: &str) -> bool {
+        let filter = TopicFilter::parse(filter).expect("valid");
+        rules.covers(&WHO, &filter, &mut Steps::default()) == Coverage::Whole
+    }
+
+    #[test]
+    fn lists_of_a_token_allow_and_all_else_is_denied() {
+        let token = token(&json!({
+            "pub": ["up/${clientid}"], "sub": ["down/%c/#"], "all": ["chat/${username}"],
+        }));
+        let open = Acl::parse("acl", "user ann\ntopic #\n").expect("valid");
+        for acl in [None, Some(&open)] {
+            let rules = ClientRules { token: Some(&token), acl };
+            let may = |access, topic: &str| rules.decide(&WHO, access, topic).is_allowed;
+            for (topic, publish, receive) in [
+                ("up/c1", true, false),
+                ("up/c2", false, false),
+                ("down/c1/x", false, true),
+                ("down/c1", false, true),
+                ("chat/ann", true, true),
+                ("other", false, false),
+                ("$SYS/x", false, false),
+            ] {
+                assert_eq!(may(Access::Publish, topic), publish, "{topic}");
+                assert_eq!(may(Access::Receive, topic), receive, "{topic}");
+                assert_eq!(whole(&rules, topic), receive, "{topic}");
+            }
+            assert!(whole(&rules, "down/c1/#") && whole(&rules, "down/c1/+/x"));
+            assert!(!whole(&rules, "down/+/x") && !whole(&rules, "#") && !whole(&rules, "$SYS/#"));
+        }
+    }
+
+    #[test]
+    fn rules_of_a_token_are_asked_in_order_and_before_the_access_list() {
+        let token = token(&json!([
+            {"permission": "allow", "action": "subscribe", "topic": "a/b"},
+            {"permission": "deny", "topics": ["a/#", "$SYS/secret"], "qos": "all"},
+        ]));
+        let acl = Acl::parse("acl", "user ann\ntopic read b/#\ntopic a/b\n").expect("valid");
+        let rules = ClientRules { token: Some(&token), acl: Some(&acl) };
+        let decided = |access, topic| {
+            let decision = rules.decide(&WHO, access, topic);
+            (decision.is_allowed, decision.cause)
+        };
+        assert_eq!(decided(Access::Receive, "a/b"), (true, Cause::Token));
+        assert_eq!(decided(Access::Publish, "a/b"), (false, Cause::Token));
+        assert_eq!(decided(Access::Receive, "b"), (true, Cause::Line(2)));
+        assert_eq!(decided(Access::Receive, "c"), (false, Cause::NoEntry));
+        assert!(whole(&rules, "b/#") && whole(&rules, "a/b"));
+        assert!(!whole(&rules, "a/+") && !whole(&rules, "#"));
+        // Without an access list what no rule matches is allowed.
+        let rules = ClientRules { token: Some(&token), acl: None };
+        assert!(rules.decide(&WHO, Access::Publish, "c").is_allowed);
+        assert!(whole(&rules, "c/#") && whole(&rules, "$SYS/broker/#") && whole(&rules, "c"));
+        assert!(
+            !whole(&rules, "#")
+                && !whole(&rules, "$SYS/#")
+                && whole(&rules, "+/b")
+                && !whole(&rules, "+/c")
+                && !whole(&rules, "+")
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_and_not_left_out() {
+        for claim in [
+            json!("all"),
+            json!({"pub": "a"}),
+            json!({"pub": [7]}),
+            json!({"publish_all": ["a"]}),
+            json!([{"permission": "allow", "topic": "a", "qos": [1]}]),
+            json!([{"permission": "allow", "topic": "a", "retain": true}]),
+            json!([{"permission": "allow", "topic": "a", "ipaddr": "10.0.0.1"}]),
+            json!([{"permission": "maybe", "topic": "a"}]),
+            json!([{"topic": "a"}]),
+            json!([{"permission": "deny", "topic": "eq a/+"}]),
+            json!([{"permission": "deny", "topic": "a/#/b"}]),
+            json!([{"permission": "deny", "topic": "x-${clientid}"}]),
+            json!({"sub": vec!["a"; 1_001]}),
+        ] {
+            assert!(TokenAcl::of_claim(&claim, &WHO).is_err(), "{claim}");
+        }
+        // A name must not widen a rule (CVE-2017-7650).
+        let own = json!({"sub": ["down/%c"]});
+        for client_id in ["+", "#", "a/b", ""] {
+            let who = Who { client_id, ..WHO };
+            assert!(TokenAcl::of_claim(&own, &who).is_err(), "{client_id}");
+            assert!(TokenAcl::of_claim(&json!({"sub": ["a"]}), &who).is_ok());
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Rules that a token brings along, in both forms that EMQX has.
+//!
+//! The older one lists filters that are allowed; all else is denied. The newer one is an array of
+//! rules of which the first that matches decides; what none matches is left to the access list.
+
+use serde_json::{Map, Value};
+
+use crate::acl::Access;
+use crate::covers::Rule;
+use crate::template::{Placeholder, Template, Who, is_plain};
+
+/// All are walked for each new topic.
+const FILTERS_MAX: usize = 1_000;
+
+/// What a token lets its client publish, subscribe to and receive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenAcl {
+    rules: Vec<TokenRule>,
+    /// What no rule matches is denied.
+    is_closed: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct TokenRule {
+    template: Template,
+    allows: bool,
+    publish: bool,
+    receive: bool,
+}
+
+impl TokenAcl {
+    /// The rules in a claim, for one client; a sentence for one that cannot be used.
+    pub(crate) fn of_claim(claim: &Value, who: &Who<'_>) -> Result<Self, String> {
+        let acl = Self::parse(claim)?;
+        match acl.is_widened_by(who) {
+            true => Err("a name in it contains +, #, / or a control character".to_owned()),
+            false => Ok(acl),
+        }
+    }
+
+    fn parse(claim: &Value) -> Result<Self, String> {
+        let mut acl = Self { rules: Vec::new(), is_closed: claim.is_object() };
+        match claim {
+            Value::Object(lists) => {
+                for (action, filters) in lists {
+                    let filters = filters.as_array().ok_or("a list of filters is no array")?;
+                    acl.add(action, true, filters)?;
+                }
+            }
+            Value::Array(rules) => {
+                for rule in rules {
+                    acl.add_rule(rule.as_object().ok_or("a rule is no object")?)?;
+                }
+            }
+            _ => return Err("it is neither an object nor an array".to_owned()),
+        }
+        Ok(acl)
+    }
+
+    fn add_rule(&mut self, rule: &Map<String, Value>) -> Result<(), String> {
+        let (mut action, mut allows, mut filters) = ("all", None, Vec::new());
+        for (name, value) in rule {
+            match (&**name, value) {
+                ("permission", Value::String(word)) if word == "allow" => allows = Some(true),
+                ("permission", Value::String(word)) if word == "deny" => allows = Some(false),
+                ("action", Value::String(word)) => action = word,
+                ("topic", filter @ Value::String(_)) => filters.push(filter.clone()),
+                ("topics", Value::Array(more)) => filters.extend(more.iter().cloned()),
+                ("qos" | "retain", Value::String(word)) if word == "all" => {}
+                _ => return Err(format!("`{}` of a rule is not supported", cut(name))),
+            }
+        }
+        self.add(action, allows.ok_or("a rule has no `permission`")?, &filters)
+    }
+
+    fn add(&mut self, action: &str, allows: bool, filters: &[Value]) -> Result<(), String> {
+        let (publish, receive) = match action {
+            "pub" | "publish" => (true, false),
+            "sub" | "subscribe" => (false, true),
+            "all" => (true, true),
+            _ => return Err(format!("the action `{}` is unknown", cut(action))),
+        };
+        for filter in filters {
+            let filter = filter.as_str().ok_or("a filter is no text")?;
+            if filter.starts_with("eq ") {
+                return Err("`eq` before a filter is not supported".to_owned());
+            }
+            let text = filter.replace("${clientid}", "%c").replace("${username}", "%u");
+            let template = Template::pattern(&text);
+            let template = template.map_err(|error| format!("`{}`: {error}", cut(filter)))?;
+            self.rules.push(TokenRule { template, allows, publish, receive });
+            if self.rules.len() > FILTERS_MAX {
+                return Err(format!("it has more than {FILTERS_MAX} filters"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a name in a rule could be read as a wildcard or as several levels.
+    fn is_widened_by(&self, who: &Who<'_>) -> bool {
+        let is_used = |name: &Placeholder| self.rules.iter().any(|rule| rule.template.names(*name));
+        let mut used = Placeholder::ALL.into_iter().filter(is_used);
+        used.any(|name| !name.value(who).is_some_and(is_plain))
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// The rules about one access, in the order in which they are asked.
+    pub(crate) fn asked(&self, access: Access) -> impl Iterator<Item = Rule<'_>> {
+        let is_asked = move |rule: &&TokenRule| match access {
+            Access::Publish => rule.publish,
+            Access::Receive => rule.receive,
+        };
+        let rules = self.rules.iter().filter(is_asked);
+        rules.map(|rule| Rule { template: &rule.template, allows: rule.allows })
+    }
+
+    /// `None` where the access list decides.
+    pub(crate) fn decide(&self, who: &Who<'_>, access: Access, topic: &str) -> Option<bool> {
+        let hit = self.asked(access).find(|rule| rule.template.matches(topic, who));
+        hit.map(|rule| rule.allows).or_else(|| self.is_closed.then_some(false))
+    }
+}
+
+/// For errors: what others chose, escaped and cut.
+fn cut(text: &str) -> String {
+    text.chars().take(64).collect::<String>().escape_debug().to_string()
+}
