@@ -17,6 +17,12 @@ pub struct ClientRules<'a> {
 }
 
 impl ClientRules<'_> {
+    /// Whether there are none, and so the client may do everything.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.token.is_none() && self.acl.is_none()
+    }
+
     /// Whether the client may publish to a topic or receive its messages.
     pub fn decide(&self, who: &Who<'_>, access: Access, topic: &str) -> Decision {
         let by_token = self.token.and_then(|token| token.decide(who, access, topic));
