@@ -20,8 +20,8 @@ pub use foreign::{DigestKind, SaltPlace};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use ring::pbkdf2;
 use ring::rand::{SecureRandom as _, SystemRandom};
-use ring::{digest, pbkdf2};
 use subtle::ConstantTimeEq as _;
 
 /// SHA-512 has as many bytes, and what mosquitto derives.
@@ -30,7 +30,7 @@ const HASH_LEN: usize = 64;
 const SALT_LEN: usize = 64;
 /// Shorter ones do not protect, longer ones are no salt.
 const SALT_LENS: std::ops::RangeInclusive<usize> = 8..=128;
-const ARGON2_HASH_LENS: std::ops::RangeInclusive<usize> = 16..=128;
+const DERIVED_LENS: std::ops::RangeInclusive<usize> = 16..=128;
 /// Above these, one login would keep a thread busy for many seconds or take the memory of others.
 const ITERATIONS_MAX: u32 = 10_000_000;
 const MEMORY_KIB_MAX: u32 = 256 * 1024;
@@ -222,7 +222,7 @@ impl StoredPassword {
         }
         let salt = STANDARD_NO_PAD.decode(salt).map_err(|_| HashError::Base64)?;
         let hash = STANDARD_NO_PAD.decode(hash).map_err(|_| HashError::Base64)?;
-        if !SALT_LENS.contains(&salt.len()) || !ARGON2_HASH_LENS.contains(&hash.len()) {
+        if !SALT_LENS.contains(&salt.len()) || !DERIVED_LENS.contains(&hash.len()) {
             return Err(HashError::Length);
         }
         if Params::new(memory_kib, passes, lanes, Some(hash.len())).is_err() {
@@ -260,23 +260,15 @@ fn derive(
 ) -> bool {
     match scheme {
         Scheme::Sha512 => {
-            let mut context = digest::Context::new(&digest::SHA512);
-            context.update(password);
-            context.update(salt);
-            let derived = context.finish();
-            let fits = derived.as_ref().len() == into.len();
-            if fits {
-                into.copy_from_slice(derived.as_ref());
-            }
-            fits
-        }
-        Scheme::Pbkdf2 { iterations } => {
-            pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA512, iterations, salt, password, into);
-            true
+            foreign::digest(DigestKind::Sha512, SaltPlace::After, password, salt, into)
         }
         Scheme::Bcrypt { cost } => foreign::bcrypt(cost, password, salt, into),
         Scheme::Digest { digest, salt: place } => {
             foreign::digest(digest, place, password, salt, into)
+        }
+        Scheme::Pbkdf2 { iterations } => {
+            pbkdf2::derive(DigestKind::Sha512.pbkdf2(), iterations, salt, password, into);
+            true
         }
         Scheme::Pbkdf2Of { digest, iterations } => {
             pbkdf2::derive(digest.pbkdf2(), iterations, salt, password, into);

@@ -211,10 +211,11 @@ pub fn set_users<'a>(
 /// A line cannot be read without doubt, or there are no random numbers.
 pub fn hash_plain(path: &str, text: &str, scheme: Scheme) -> Result<(String, usize), FileError> {
     let mut hashed = 0;
-    let mut lines = Vec::new();
+    let mut written = String::new();
     for (number, line) in (1..).zip(text.lines()) {
         let Some((name, value)) = fields(line).filter(|(_, value)| !value.starts_with('$')) else {
-            lines.push(line.to_owned());
+            written.push_str(line);
+            written.push('\n');
             continue;
         };
         let fail = |what: String| FileError::at(path, number, what);
@@ -228,11 +229,10 @@ pub fn hash_plain(path: &str, text: &str, scheme: Scheme) -> Result<(String, usi
         check_name(name).map_err(|error| fail(error.to_string()))?;
         let stored = StoredPassword::make(value.as_bytes(), scheme);
         let stored = stored.map_err(|error| fail(error.to_string()))?;
-        lines.push(format!("{name}:{stored}"));
+        written.push_str(&format!("{name}:{stored}\n"));
         hashed += 1;
     }
-    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    Ok((with_line_ends(&lines), hashed))
+    Ok((written, hashed))
 }
 
 /// The text of a password file without a user; `None` if the user is not there.

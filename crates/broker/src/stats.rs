@@ -165,6 +165,8 @@ counters! {
     refused_logins_wrong_total,
     /// CONNECT packets refused: too many logins wait to be verified, or one waited too long.
     refused_logins_busy_total,
+    /// Connections and CONNECT packets refused: their address is banned for failed logins.
+    refused_banned_total,
     /// CONNECT packets refused: the session of the client identifier belongs to another user.
     refused_strangers_total,
     /// PUBLISH packets that the access rules do not allow.

@@ -9,7 +9,7 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD_NO_PAD};
 use ring::{digest as digests, pbkdf2};
 
-use super::{HashError, ITERATIONS_MAX, Scheme, StoredPassword, number};
+use super::{DERIVED_LENS, HashError, ITERATIONS_MAX, SALT_LENS, Scheme, StoredPassword, number};
 
 /// EMQX takes 5 to 10; each step doubles the time, and 15 are about 2 s.
 const COSTS: std::ops::RangeInclusive<u32> = 4..=15;
@@ -18,8 +18,6 @@ const BCRYPT_SALT_LEN: usize = 16;
 const BCRYPT_HASH_LEN: usize = 23;
 /// bcrypt takes no more of a password, and of its end.
 const BCRYPT_PASSWORD_MAX: usize = 72;
-const SALT_LEN_MAX: usize = 128;
-const DERIVED_LENS: std::ops::RangeInclusive<usize> = 16..=128;
 
 /// bcrypt's own alphabet. Some programs leave bits in the last character.
 const BCRYPT_TEXT: GeneralPurpose = GeneralPurpose::new(
@@ -133,7 +131,7 @@ impl StoredPassword {
                 return Err(HashError::UnknownFormat);
             }
         };
-        if !fits || salt.len() > SALT_LEN_MAX {
+        if !fits || salt.len() > *SALT_LENS.end() {
             return Err(HashError::Length);
         }
         Ok(Self { scheme, salt: salt.into(), hash: hash.into() })

@@ -8,6 +8,7 @@ use tacho_access::FileError;
 use tacho_net::Remote;
 
 use super::audit::{Audit, AuditEvent, AuditKind};
+use super::bans::LoginBans;
 use crate::config::Config;
 use crate::mail::Mail;
 use crate::policy::{Files, Policy, Texts};
@@ -22,6 +23,7 @@ struct Inner {
     /// To the shards.
     remote: Remote<Mail>,
     audit: Audit,
+    bans: Arc<LoginBans>,
     is_unusable: AtomicBool,
     failures: AtomicU64,
 }
@@ -73,7 +75,8 @@ impl AccessControl {
         let policy = Arc::new(policy);
         let current = Mutex::new(Current { fingerprint, policy, seen: None, unusable: None });
         let (is_unusable, failures) = (AtomicBool::new(false), AtomicU64::new(0));
-        Ok(Self(Arc::new(Inner { files, current, remote, audit, is_unusable, failures })))
+        let bans = Arc::new(LoginBans::new(&config.access));
+        Ok(Self(Arc::new(Inner { files, current, remote, audit, bans, is_unusable, failures })))
     }
 
     pub(crate) fn policy(&self) -> Arc<Policy> {
@@ -82,6 +85,10 @@ impl AccessControl {
 
     pub(crate) fn audit(&self) -> &Audit {
         &self.0.audit
+    }
+
+    pub(crate) fn bans(&self) -> &Arc<LoginBans> {
+        &self.0.bans
     }
 
     pub(crate) fn has_files(&self) -> bool {

@@ -2,6 +2,7 @@
 //! reload, and the threads that verify passwords.
 
 mod audit;
+mod bans;
 mod control;
 mod logins;
 
@@ -14,6 +15,7 @@ pub use control::{AccessControl, AccessReloaded};
 pub(crate) use audit::{
     Audit, AuditEvent, AuditFile, AuditKind, AuditOutcome, AuditThread, Name, check_audit_path,
 };
+pub(crate) use bans::LoginBans;
 pub(crate) use control::Looked;
 
 pub(crate) use logins::{Credentials, LoginJob, Logins};
@@ -55,6 +57,7 @@ pub(crate) struct SharedAccess {
     pub(crate) first: Arc<Policy>,
     pub(crate) logins: Logins,
     pub(crate) audit: Audit,
+    pub(crate) bans: Arc<LoginBans>,
     pub(crate) key: ProcessKey,
 }
 
@@ -70,6 +73,7 @@ impl SharedAccess {
             first: access.policy(),
             logins,
             audit: access.audit().clone(),
+            bans: Arc::clone(access.bans()),
             key: ProcessKey::new()?,
         })
     }

@@ -40,6 +40,12 @@ pub struct AccessSettings {
     pub remembered_logins_max: u32,
     /// Seconds that they are remembered at least after their last use.
     pub remember_logins_s: u32,
+    /// Failed logins of one address within the window below after which it is banned; 0: none.
+    pub login_failures_max: u32,
+    /// Seconds that a failed login counts at least, and twice that at most.
+    pub login_failures_window_s: u32,
+    /// Seconds that an address is banned.
+    pub login_ban_s: u32,
     /// Clients log in with JSON Web Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwt: Option<JwtSettings>,
@@ -96,6 +102,9 @@ impl Default for AccessSettings {
             logins_waiting_max: 1_000,
             remembered_logins_max: 100_000,
             remember_logins_s: 3_600,
+            login_failures_max: 0,
+            login_failures_window_s: 60,
+            login_ban_s: 300,
             jwt: None,
         }
     }
@@ -118,6 +127,10 @@ impl AccessSettings {
         let remembered = self.remembered_logins_max.into();
         let (max, expected) = (10_000_000, "at most 10000000");
         check_range("access.remembered_logins_max", remembered, 0, max, expected)?;
+        let (min, max, expected) = (1, 86_400, "from 1 to 86400");
+        let window_s = self.login_failures_window_s.into();
+        check_range("access.login_failures_window_s", window_s, min, max, expected)?;
+        check_range("access.login_ban_s", self.login_ban_s.into(), min, max, expected)?;
         self.jwt.as_ref().map_or(Ok(()), JwtSettings::check)
     }
 

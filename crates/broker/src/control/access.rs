@@ -17,4 +17,10 @@ pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
     for (outcome, label) in AuditOutcome::ALL {
         events.sample(&[("outcome", &label)], access.audit().count(outcome));
     }
+    let name = "tacho_banned_addresses";
+    let help = "Addresses that are banned for failed logins.";
+    exposition.family(name, help, Kind::Gauge).sample(&[], access.bans().len());
+    let name = "tacho_bans_total";
+    let help = "Times that an address was banned for failed logins.";
+    exposition.family(name, help, Kind::Counter).sample(&[], access.bans().total());
 }

@@ -41,6 +41,8 @@ pub(crate) enum AuditKind {
     ClientDisconnected,
     /// A subscription ends because the rules have changed.
     SubscriptionEnded,
+    /// An address is banned for failed logins.
+    AddressBanned,
     /// New users and rules are in force.
     RulesChanged,
     /// New users and rules cannot be used.

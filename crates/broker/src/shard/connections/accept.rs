@@ -1,6 +1,6 @@
 //! Connections come and go.
 
-use tacho_net::{Closed, ConnId};
+use tacho_net::{Closed, ConnId, ServerTransport};
 use tacho_session::server::End;
 
 use super::Connection;
@@ -25,6 +25,14 @@ impl Shard {
         let is_full = is_above && !self.close_oldest_handshake(net);
         if self.is_stopping() || is_full {
             self.stats.refused_connections_total.increment();
+            net.abort(conn);
+            return;
+        }
+        // Before a handshake is paid for. Others are told at CONNECT.
+        let transport = &self.shared.transports[listener];
+        let is_encrypted = matches!(transport, ServerTransport::Tls(_) | ServerTransport::Wss(..));
+        if is_encrypted && self.is_banned(net, conn) {
+            self.stats.refused_banned_total.increment();
             net.abort(conn);
             return;
         }

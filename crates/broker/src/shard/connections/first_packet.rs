@@ -6,6 +6,7 @@ use tacho_codec::{
 use tacho_net::ConnId;
 
 use super::packet_size_max;
+use super::refused_logins::LoginRefusal;
 use crate::keys::{ClientKey, ConnectingClient, TenantId};
 use crate::mail::{Adopted, Mail};
 use crate::shard::output::{Flow, encode};
@@ -51,6 +52,9 @@ impl Shard {
         let client = self.connecting_client(&connect, net.shards());
         let owner = client.key.owner(net.shards());
         if owner == self.id {
+            if self.is_banned(net, conn) {
+                return self.refuse_login(net, conn, &connect, &client, LoginRefusal::Banned);
+            }
             let packet = &unread[..frame.total_len];
             return self.ask_to_connect(net, conn, &connect, packet, client);
         }

@@ -158,7 +158,10 @@ impl Shard {
         // Invariant: it was decoded before, when it came.
         let Some(connect) = connect else { return self.drop_connection(net, conn) };
         self.refresh_routes();
-        let flow = if policy != self.access.version() {
+        let flow = if self.is_banned(net, conn) {
+            // Guesses that were under way when the address was banned get no answer.
+            self.refuse_login(net, conn, &connect, &client, LoginRefusal::Banned)
+        } else if policy != self.access.version() {
             // Users and keys have changed meanwhile.
             self.log_in(net, conn, &connect, &packet, client)
         } else {

@@ -6,7 +6,7 @@ use tacho_access::TokenError;
 use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_net::ConnId;
 
-use crate::access::{AuditEvent, AuditKind, Name};
+use crate::access::{AuditEvent, AuditKind, Name, SharedAccess};
 use crate::authentication::AuthFailure;
 use crate::keys::{ConnectingClient, SessionSlot};
 use crate::shard::access::Shown;
@@ -26,6 +26,8 @@ pub(super) enum LoginRefusal {
     NoToken,
     /// The token is refused.
     Token(TokenError),
+    /// The address is banned.
+    Banned,
     /// Too many logins wait.
     Busy,
     /// The login waited for too long.
@@ -44,6 +46,7 @@ impl LoginRefusal {
             Self::Wrong => "unknown user or wrong password",
             Self::NoToken => "no token: clients log in with a JSON Web Token here",
             Self::Token(error) => return Cow::Owned(error.to_string()),
+            Self::Banned => "the address is banned for failed logins",
             Self::Busy => "too many logins wait to be verified",
             Self::Late => "the password was not verified in time",
             Self::Stranger => "the session of this client identifier belongs to another user",
@@ -51,11 +54,27 @@ impl LoginRefusal {
         })
     }
 
+    /// Whether it may be a guess. A token that was valid once, or is for others, is none.
+    const fn is_guess(&self) -> bool {
+        match self {
+            Self::Wrong => true,
+            Self::Token(error) => matches!(
+                error,
+                TokenError::Malformed
+                    | TokenError::Algorithm
+                    | TokenError::Key
+                    | TokenError::Signature
+            ),
+            _ => false,
+        }
+    }
+
     const fn reason(&self) -> ReasonCode {
         match self {
             Self::NoPassword | Self::Wrong | Self::NoToken | Self::Token(_) => {
                 ReasonCode::BAD_USER_NAME_OR_PASSWORD
             }
+            Self::Banned => ReasonCode::BANNED,
             Self::Busy | Self::Late => ReasonCode::SERVER_BUSY,
             Self::Anonymous | Self::Stranger | Self::Will => ReasonCode::NOT_AUTHORIZED,
         }
@@ -72,6 +91,43 @@ struct RefusedLogin<'a> {
 }
 
 impl Shard {
+    /// Whether the address of a connection is banned.
+    #[inline]
+    pub(super) fn is_banned(&self, net: &Net, conn: ConnId) -> bool {
+        let bans = &self.shared.access.bans;
+        if !bans.has_any() {
+            return false;
+        }
+        let peer = net.peer_addr(conn);
+        peer.is_some_and(|peer| bans.is_banned(peer.ip(), net.now_ns()))
+    }
+
+    /// A login may have been a guess: too many of an address ban it.
+    fn count_guess(&mut self, net: &Net, conn: ConnId) {
+        let SharedAccess { bans, audit, settings, .. } = &self.shared.access;
+        if !bans.is_on() {
+            return;
+        }
+        let Some(address) = net.peer_addr(conn) else { return };
+        if !bans.failed(address.ip(), net.now_ns()) {
+            return;
+        }
+        let why = format!(
+            "{} failed logins, banned for {} s",
+            settings.login_failures_max, settings.login_ban_s
+        );
+        audit.note(AuditEvent {
+            event: AuditKind::AddressBanned,
+            address: Some(address),
+            why: Some(why.clone()),
+            ..AuditEvent::default()
+        });
+        if let Some(untold) = self.access.line(net.now_ns()) {
+            let address = address.ip();
+            tracing::warn!(%address, why = %format_args!("\"{why}\""), untold, "address banned");
+        }
+    }
+
     pub(super) fn refuse_login(
         &mut self,
         net: &mut Net,
@@ -87,6 +143,7 @@ impl Shard {
             | LoginRefusal::Wrong
             | LoginRefusal::NoToken
             | LoginRefusal::Token(_) => &stats.refused_logins_wrong_total,
+            LoginRefusal::Banned => &stats.refused_banned_total,
             LoginRefusal::Busy | LoginRefusal::Late => &stats.refused_logins_busy_total,
             LoginRefusal::Stranger => &stats.refused_strangers_total,
             LoginRefusal::Will => &stats.denied_wills_total,
@@ -100,6 +157,9 @@ impl Shard {
             why: &why.sentence(),
         };
         self.tell_refused_login(net, conn, &refused);
+        if why.is_guess() {
+            self.count_guess(net, conn);
+        }
         self.refuse(net, conn, connect.version, why.reason());
         Flow::Stop
     }
@@ -116,6 +176,9 @@ impl Shard {
         let (reason, why) = (failure.to_connack(), failure.sentence());
         let refused = RefusedLogin { client_id, user, protocol: Version::V5, reason, why };
         self.tell_refused_login(net, conn, &refused);
+        if failure == AuthFailure::BadCredentials {
+            self.count_guess(net, conn);
+        }
     }
 
     /// A method of enhanced authentication has refused a client that is connected.
