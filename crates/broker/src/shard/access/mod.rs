@@ -38,6 +38,8 @@ pub(super) struct AccessRules {
     on_deny: OnDeny,
     remembered: Remembered,
     decisions: Decisions,
+    /// Counts how often all decisions were forgotten, from 1 on.
+    epoch: u32,
     /// The next session to which a new policy is applied.
     sweep: Option<SessionSlot>,
     lines: LineLimit,
@@ -57,6 +59,7 @@ impl AccessRules {
             on_deny: settings.on_deny,
             remembered: Remembered::new(remembered_max, keep_ns),
             decisions: Decisions::default(),
+            epoch: 1,
             sweep: None,
             lines: LineLimit::default(),
         }
@@ -112,6 +115,12 @@ impl AccessRules {
         self.rules_of(token).decide(who, Access::Publish, topic).is_allowed
     }
 
+    /// The rules, or the user of a session, are others.
+    fn forget_decisions(&mut self) {
+        self.decisions.clear();
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
     /// Whether a line may be written to the log, and how many were left out before it.
     pub(super) fn line(&mut self, now_ns: u64) -> Option<u64> {
         self.lines.take(now_ns)
@@ -129,8 +138,22 @@ impl Shard {
         let access = &mut self.sessions[slot].access;
         if access.set_user(user) {
             access.distrust();
-            self.access.decisions.clear();
+            self.access.forget_decisions();
         }
+    }
+
+    /// Whether the rules let a session publish to a topic of the route cache.
+    #[inline]
+    pub(super) fn may_publish_to(&mut self, slot: SessionSlot, topic: &Arc<str>) -> bool {
+        let epoch = self.access.epoch;
+        if self.sessions[slot].access.was_allowed(topic, epoch) {
+            return true;
+        }
+        let is_allowed = self.is_allowed(slot, Access::Publish, topic);
+        if is_allowed {
+            self.sessions[slot].access.allow(topic, epoch);
+        }
+        is_allowed
     }
 
     /// Whether the rules let a session publish to a topic, or receive its messages.

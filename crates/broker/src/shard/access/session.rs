@@ -1,5 +1,7 @@
 //! What a session has to do with access control: its user, and which policy it was checked by.
 
+use std::sync::Arc;
+
 use tacho_access::TokenAcl;
 
 use crate::keys::User;
@@ -14,17 +16,21 @@ pub(in crate::shard) struct SessionAccess {
     applied: u32,
     /// It is from the journal, which has no rules of tokens, and its client was not here since.
     awaits_client: bool,
+    /// The topic that it was last allowed to publish to, as the route cache has it, and the epoch
+    /// of the decision. A client that stays with one topic costs a comparison of two pointers.
+    last_topic: Option<Arc<str>>,
+    last_epoch: u32,
 }
 
 impl SessionAccess {
-    pub(super) const fn new(user: Option<User>, policy: u32) -> Self {
-        Self { user, trusted: policy, applied: policy, awaits_client: false }
+    pub(super) fn new(user: Option<User>, policy: u32) -> Self {
+        Self { user, trusted: policy, applied: policy, ..Self::default() }
     }
 
     /// Of a session from the journal, with its user.
-    pub(in crate::shard) const fn restored(user: Option<User>) -> Self {
+    pub(in crate::shard) fn restored(user: Option<User>) -> Self {
         let awaits_client = user.is_some();
-        Self { user, trusted: 0, applied: 0, awaits_client }
+        Self { user, awaits_client, ..Self::default() }
     }
 
     pub(in crate::shard) const fn user(&self) -> Option<&User> {
@@ -53,6 +59,18 @@ impl SessionAccess {
         self.user = user;
         self.awaits_client = false;
         !is_same
+    }
+
+    /// Whether it was allowed to publish to this topic when last asked, in this epoch.
+    #[inline]
+    pub(super) fn was_allowed(&self, topic: &Arc<str>, epoch: u32) -> bool {
+        let is_same = |last: &Arc<str>| Arc::ptr_eq(last, topic);
+        self.last_epoch == epoch && self.last_topic.as_ref().is_some_and(is_same)
+    }
+
+    /// It may publish to this topic.
+    pub(super) fn allow(&mut self, topic: &Arc<str>, epoch: u32) {
+        (self.last_topic, self.last_epoch) = (Some(Arc::clone(topic)), epoch);
     }
 
     /// Rights that it got as another user's mean nothing.

@@ -24,7 +24,7 @@ impl Shard {
         self.stats.access_reloads_total.increment();
         // Mail of several reloads arrives in order.
         self.access.policy = policy;
-        self.access.decisions.clear();
+        self.access.forget_decisions();
         self.access.sweep = Some(SessionSlot::new(0));
     }
 

@@ -60,19 +60,18 @@ impl Shard {
             self.answer_publish(slot, publish.qos, publish.packet_id, reason);
             return Flow::Continue;
         }
-        if self.access.has_rules() && !self.is_allowed(slot, Access::Publish, topic) {
-            return self.deny_publish(net, conn, slot, topic, publish);
+        let routed_version = self.routing.version();
+        let route = self.routing.lookup(topic);
+        let (to, topic) = (route.to.clone(), Arc::clone(&route.topic));
+        if self.access.has_rules() && !self.may_publish_to(slot, &topic) {
+            return self.deny_publish(net, conn, slot, &topic, publish);
         }
         let session = &self.sessions[slot];
         let (source, generation) = (session.source(), session.generation());
         let by_bridge = session.is_bridge();
         let retained_version =
-            if publish.retain { self.take_retained_version(net, topic) } else { 0 };
-        let routed_version = self.routing.version();
-        let route = self.routing.lookup(topic);
-        let to = route.to.clone();
+            if publish.retain { self.take_retained_version(net, &topic) } else { 0 };
         let intake = Intake { now_ns, routed_version, source, retained_version };
-        let topic = Arc::clone(&route.topic);
         let message = if by_bridge && self.passes_on(&to, source) {
             Message::from_bridge(topic, publish, intake, net.shared_input())
         } else {
