@@ -36,7 +36,10 @@ const ROOMS: [(&str, &[&str]); 20] = [
     ),
     // Behind the feature `results`.
     ("xtask", &["lab", "record", "report", "scenario"]),
-    (TESTKIT, &["codec", "topic", "session", "net", "journal", "broker", "load", "scenario"]),
+    (
+        TESTKIT,
+        &["access", "codec", "topic", "session", "net", "journal", "broker", "load", "scenario"],
+    ),
 ];
 
 /// Support for integration tests: only they may use it.

@@ -6,6 +6,8 @@
 //! exchange it needs no other compiler, so that every ordinary test run does some of it.
 //! `TACHO_FUZZ_SECONDS=n` goes on for so long, `TACHO_FUZZ_SEED=n` makes other mutations.
 
+#[cfg(feature = "access")]
+pub mod access;
 #[cfg(feature = "broker")]
 pub mod configuration;
 #[cfg(feature = "scenario")]
