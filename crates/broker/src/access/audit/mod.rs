@@ -12,7 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -112,44 +112,48 @@ impl AuditOutcome {
         [(Self::Written, "written"), (Self::LeftOut, "left_out"), (Self::Lost, "lost")];
 }
 
+/// Shared by the thread and all handles.
 #[derive(Debug, Default)]
-struct Counts([AtomicU64; AuditOutcome::ALL.len()]);
+struct AuditState {
+    outcomes: [AtomicU64; AuditOutcome::ALL.len()],
+    /// The file is to be opened anew. No job: it must not wait for room in the queue.
+    must_reopen: AtomicBool,
+}
 
-impl Counts {
+impl AuditState {
     fn add(&self, outcome: AuditOutcome) {
-        self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
+        self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     fn get(&self, outcome: AuditOutcome) -> u64 {
-        self.0[outcome as usize].load(Ordering::Relaxed)
+        self.outcomes[outcome as usize].load(Ordering::Relaxed)
     }
 }
 
 enum AuditJob {
     Write(Box<AuditEvent>),
-    Reopen,
     End,
 }
 
 /// Takes events for the audit log, if there is one. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Audit(Option<(SyncSender<AuditJob>, Arc<Counts>)>);
+pub(crate) struct Audit(Option<(SyncSender<AuditJob>, Arc<AuditState>)>);
 
 impl Audit {
     /// Starts the thread that writes to a file.
     pub(crate) fn start(file: AuditFile) -> io::Result<(Self, AuditThread)> {
         let (jobs, waiting) = sync_channel(WAITING_MAX);
-        let counts = Arc::new(Counts::default());
+        let state = Arc::new(AuditState::default());
         let writer = Writer {
             file,
-            counts: Arc::clone(&counts),
+            state: Arc::clone(&state),
             throttle: AuditThrottle::default(),
             lost_told: 0,
         };
         let thread = std::thread::Builder::new()
             .name("audit".to_owned())
             .spawn(move || writer.run(&waiting))?;
-        Ok((Self(Some((jobs.clone(), counts))), AuditThread { jobs, thread }))
+        Ok((Self(Some((jobs.clone(), state))), AuditThread { jobs, thread }))
     }
 
     /// Whether there is an audit log: else there is no need to make events.
@@ -160,23 +164,22 @@ impl Audit {
 
     /// Hands over an event, or counts it as lost.
     pub(crate) fn note(&self, event: AuditEvent) {
-        if let Some((jobs, counts)) = &self.0
+        if let Some((jobs, state)) = &self.0
             && jobs.try_send(AuditJob::Write(Box::new(event))).is_err()
         {
-            counts.add(AuditOutcome::Lost);
+            state.add(AuditOutcome::Lost);
         }
     }
 
-    /// Opens the file anew: it may have been moved away.
+    /// Opens the file anew before the next event: it may have been moved away.
     pub(crate) fn reopen(&self) {
-        if let Some((jobs, _)) = &self.0 {
-            // Without the thread there is nothing to reopen.
-            let _ = jobs.send(AuditJob::Reopen);
+        if let Some((_, state)) = &self.0 {
+            state.must_reopen.store(true, Ordering::Relaxed);
         }
     }
 
     pub(crate) fn count(&self, outcome: AuditOutcome) -> u64 {
-        self.0.as_ref().map_or(0, |(_, counts)| counts.get(outcome))
+        self.0.as_ref().map_or(0, |(_, state)| state.get(outcome))
     }
 }
 
@@ -205,7 +208,7 @@ impl AuditThread {
 /// What the thread owns.
 struct Writer {
     file: AuditFile,
-    counts: Arc<Counts>,
+    state: Arc<AuditState>,
     throttle: AuditThrottle,
     /// Of the lost events those whose loss is in the log.
     lost_told: u64,
@@ -227,7 +230,6 @@ impl Writer {
             }
             match job {
                 Ok(AuditJob::Write(event)) => self.take(&event),
-                Ok(AuditJob::Reopen) => self.file.reopen(),
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(AuditJob::End) | Err(RecvTimeoutError::Disconnected) => {
                     return self.tell_left_out();
@@ -237,19 +239,19 @@ impl Writer {
     }
 
     fn has_untold(&self) -> bool {
-        self.throttle.has_left_out() || self.counts.get(AuditOutcome::Lost) > self.lost_told
+        self.throttle.has_left_out() || self.state.get(AuditOutcome::Lost) > self.lost_told
     }
 
     fn take(&mut self, event: &AuditEvent) {
         let is_change = matches!(event.event, AuditKind::RulesChanged | AuditKind::RulesUnusable);
         if !is_change && !self.throttle.admits(event.address.map(|address| address.ip())) {
-            return self.counts.add(AuditOutcome::LeftOut);
+            return self.state.add(AuditOutcome::LeftOut);
         }
         let outcome = match self.write(event) {
             true => AuditOutcome::Written,
             false => AuditOutcome::Lost,
         };
-        self.counts.add(outcome);
+        self.state.add(outcome);
     }
 
     /// Ends a second: writes how many events were left out in it, by address.
@@ -265,7 +267,7 @@ impl Writer {
             let address = ip.map(|ip| SocketAddr::new(ip, 0));
             self.write(&event(address, count, "too many events in a second"));
         }
-        let lost = self.counts.get(AuditOutcome::Lost);
+        let lost = self.state.get(AuditOutcome::Lost);
         if lost > self.lost_told {
             let why = "the audit log could not follow, or its file could not be written";
             if self.write(&event(None, lost - self.lost_told, why)) {
@@ -290,6 +292,9 @@ impl Writer {
             now.millisecond(),
             text.strip_prefix('{').unwrap_or_default()
         );
+        if self.state.must_reopen.swap(false, Ordering::Relaxed) {
+            self.file.reopen();
+        }
         self.file.write(&line)
     }
 }

@@ -1,5 +1,6 @@
 //! Clients whose token ends while they are connected.
 
+use tacho_codec::ReasonCode;
 use tacho_net::ConnId;
 use tacho_session::server::End;
 
@@ -8,7 +9,6 @@ use crate::config::OnExpiry;
 use crate::shard::connections::Connection;
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
-use tacho_codec::ReasonCode;
 
 /// Ten years: later ends do not come.
 const END_S_MAX: u64 = 10 * 365 * 86_400;
