@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::covers::{Coverage, Rule, Steps, every_topic};
+use crate::covers::{Coverage, Rule, Steps, every_topic, only_topic};
 use crate::file::FileError;
 use crate::template::{Placeholder, Template, Who, is_plain};
 use tacho_topic::TopicFilter;
@@ -213,16 +213,9 @@ impl Acl {
     /// Whether a client may receive the messages of every topic that a filter matches. What it
     /// costs is taken from `steps`.
     pub fn covers(&self, who: &Who<'_>, filter: &TopicFilter, steps: &mut Steps) -> Coverage {
-        if filter.is_exact() {
-            if !steps.take(1 + self.asked_len(who)) {
-                return Coverage::Undecided;
-            }
-            return match self.decide(who, Access::Receive, filter.as_str()).is_allowed {
-                true => Coverage::Whole,
-                false => Coverage::Partial,
-            };
-        }
-        every_topic(filter, self.asked(who), who, steps)
+        let is_allowed = |topic: &str| self.decide(who, Access::Receive, topic).is_allowed;
+        only_topic(filter, self.asked_len(who), steps, is_allowed)
+            .unwrap_or_else(|| every_topic(filter, self.asked(who), who, steps))
     }
 
     /// How many entries may have to be looked at for a client.

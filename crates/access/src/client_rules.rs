@@ -3,7 +3,7 @@
 use tacho_topic::TopicFilter;
 
 use crate::acl::{Access, Acl, Cause, Decision};
-use crate::covers::{Coverage, Rule, Steps, every_topic};
+use crate::covers::{Coverage, Rule, Steps, every_topic, only_topic};
 use crate::jwt::TokenAcl;
 use crate::template::{Template, Who};
 
@@ -41,14 +41,10 @@ impl ClientRules<'_> {
         let Some(token) = self.token else {
             return self.acl.map_or(Coverage::Whole, |acl| acl.covers(who, filter, steps));
         };
-        if filter.is_exact() {
-            if !steps.take(1 + token.len() + self.acl.map_or(0, |acl| acl.asked_len(who))) {
-                return Coverage::Undecided;
-            }
-            return match self.decide(who, Access::Receive, filter.as_str()).is_allowed {
-                true => Coverage::Whole,
-                false => Coverage::Partial,
-            };
+        let asked_len = token.len() + self.acl.map_or(0, |acl| acl.asked_len(who));
+        let is_allowed = |topic: &str| self.decide(who, Access::Receive, topic).is_allowed;
+        if let Some(coverage) = only_topic(filter, asked_len, steps, is_allowed) {
+            return coverage;
         }
         let own = token.asked(Access::Receive);
         match self.acl {

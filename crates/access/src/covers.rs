@@ -80,6 +80,24 @@ pub(crate) fn every_topic<'a>(
     coverage
 }
 
+/// Decides about a filter without wildcards, which matches one topic, after `asked_len` looks at
+/// rules; `None` for any other filter.
+pub(crate) fn only_topic(
+    filter: &TopicFilter,
+    asked_len: usize,
+    steps: &mut Steps,
+    is_allowed: impl FnOnce(&str) -> bool,
+) -> Option<Coverage> {
+    if !filter.is_exact() {
+        return None;
+    }
+    Some(match steps.take(1 + asked_len) {
+        false => Coverage::Undecided,
+        true if is_allowed(filter.as_str()) => Coverage::Whole,
+        true => Coverage::Partial,
+    })
+}
+
 struct Walk<'a, 'f> {
     /// Of the filter.
     levels: Vec<&'f str>,

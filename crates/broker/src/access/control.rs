@@ -178,12 +178,12 @@ impl Inner {
         found: FilesFound,
     ) -> AccessReloaded {
         let version = current.policy.version() + 1;
-        let parsed = read.and_then(|texts| {
-            Ok((texts.fingerprint(), Arc::new(self.files.parse(&texts, version)?)))
-        });
-        match parsed {
-            Ok((fingerprint, policy)) => {
-                (current.fingerprint, current.policy) = (fingerprint, policy);
+        match read.and_then(|texts| self.files.parse(&texts, version)) {
+            Ok(policy) => {
+                current.policy = Arc::new(policy);
+                if let FilesFound::Texts(fingerprint) = found {
+                    current.fingerprint = fingerprint;
+                }
                 self.settled(current);
                 for shard in 0..self.remote.shards() {
                     let policy = Arc::clone(&current.policy);

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::hmac;
 use tacho_broker::AccessReloaded;
 use tacho_codec::{Connect, ConnectProperties, QoS, ReasonCode, Version};
@@ -26,27 +28,17 @@ fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// The alphabet of base64url, without padding.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte));
-        let bits = bits << (8 * (3 - chunk.len()));
-        for at in 0..=chunk.len() {
-            text.push(char::from(DIGITS[(bits >> (18 - 6 * at)) as usize & 63]));
-        }
-    }
-    text
-}
-
 /// A token of a user that ends after so many seconds.
 fn token_with(secret: &str, user: &str, ends_in_s: u64, more: &str) -> String {
     let claims = format!(r#"{{"sub":"{user}","exp":{}{more}}}"#, now_s() + ends_in_s);
-    let signed = format!("{}.{}", base64(br#"{"alg":"HS256"}"#), base64(claims.as_bytes()));
+    let signed = format!(
+        "{}.{}",
+        BASE64_URL_SAFE_NO_PAD.encode(br#"{"alg":"HS256"}"#),
+        BASE64_URL_SAFE_NO_PAD.encode(claims)
+    );
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let signature = hmac::sign(&key, signed.as_bytes());
-    format!("{signed}.{}", base64(signature.as_ref()))
+    format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
 }
 
 fn token(user: &str) -> String {
