@@ -8,11 +8,13 @@
 //! - [`ClientRules`]: what one client may do, by the rules of its token and the access list.
 //! - [`Acl`]: an access list in the format of mosquitto, evaluated as mosquitto does, and the exact
 //!   decision whether every topic of a filter may be read.
+//! - [`Bans`]: addresses, client identifiers and users that may not connect.
 //!
 //! Nothing here knows sockets, sessions or time; nothing recurses, and the work of every call is
 //! bounded. Parsing takes untrusted text: it never panics, and errors name file and line.
 
 mod acl;
+mod bans;
 mod client_rules;
 mod covers;
 mod emqx;
@@ -24,6 +26,7 @@ mod template;
 mod users;
 
 pub use acl::{Access, Acl, Cause, Decision};
+pub use bans::{Ban, Bans};
 pub use client_rules::ClientRules;
 pub use covers::{Coverage, STEPS_MAX, Steps};
 pub use emqx::{EmqxHash, EmqxUser, UnknownHash, emqx_users};

@@ -1,10 +1,10 @@
-//! The policy: password files by listener, keys of tokens and the access list, as read last.
+//! The policy: password files by listener, keys of tokens, the access list and bans, as read last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tacho_access::{Acl, FileError, TokenRules, TokenVerifier, Users, read_text};
+use tacho_access::{Acl, Bans, FileError, TokenRules, TokenVerifier, Users, read_text};
 
 use crate::config::Config;
 use crate::keys::stable_hash;
@@ -19,6 +19,7 @@ pub(crate) struct Policy {
     /// Of all listeners.
     tokens: Option<Arc<TokenVerifier>>,
     acl: Option<Acl>,
+    bans: Bans,
 }
 
 impl Policy {
@@ -41,6 +42,11 @@ impl Policy {
         self.acl.as_ref()
     }
 
+    /// Who may not connect.
+    pub(crate) const fn bans(&self) -> &Bans {
+        &self.bans
+    }
+
     /// Whether clients of any listener log in.
     pub(crate) fn has_logins(&self) -> bool {
         self.tokens.is_some() || self.users.iter().any(Option::is_some)
@@ -55,6 +61,7 @@ pub(crate) struct Files {
     /// With what is asked of tokens.
     token_keys: Option<(PathBuf, TokenRules)>,
     acl: Option<PathBuf>,
+    bans: Option<PathBuf>,
 }
 
 /// The files as read, to be parsed.
@@ -68,6 +75,7 @@ impl Files {
             passwords: passwords.collect(),
             token_keys: jwt.map(|jwt| (jwt.key_file.clone(), jwt.rules())),
             acl: config.access.acl_file.clone(),
+            bans: config.access.ban_file.clone(),
         }
     }
 
@@ -106,7 +114,7 @@ impl Files {
 
     fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         let token_keys = self.token_keys.iter().map(|(path, _)| path);
-        self.passwords.iter().chain([&self.acl]).flatten().chain(token_keys)
+        self.passwords.iter().chain([&self.acl, &self.bans]).flatten().chain(token_keys)
     }
 
     pub(crate) fn read(&self) -> Result<Texts, FileError> {
@@ -150,7 +158,11 @@ impl Files {
             }
             None => None,
         };
-        Ok(Policy { version, users, tokens, acl })
+        let bans = match &self.bans {
+            Some(path) => Bans::parse(&path.display().to_string(), texts.of(path))?,
+            None => Bans::default(),
+        };
+        Ok(Policy { version, users, tokens, acl, bans })
     }
 }
 

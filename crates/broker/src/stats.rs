@@ -165,10 +165,11 @@ counters! {
     refused_logins_wrong_total,
     /// CONNECT packets refused: too many logins wait to be verified, or one waited too long.
     refused_logins_busy_total,
-    /// Connections and CONNECT packets refused: their address is banned for failed logins.
-    refused_banned_total,
     /// CONNECT packets refused: the session of the client identifier belongs to another user.
     refused_strangers_total,
+    /// Connections and CONNECT packets refused: the address, the client identifier or the user is
+    /// banned, by the ban file or for failed logins.
+    refused_banned_total,
     /// PUBLISH packets that the access rules do not allow.
     denied_publishes_total,
     /// Subscriptions that the access rules do not grant.
@@ -185,6 +186,8 @@ counters! {
     ended_by_rules_total,
     /// Clients disconnected because their token has expired.
     ended_tokens_total,
+    /// Clients disconnected because they have been banned.
+    ended_by_bans_total,
     /// Connections closed for a malformed packet or a protocol error.
     protocol_errors_total,
     /// Connections closed because another connection took over their client identifier.

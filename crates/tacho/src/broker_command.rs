@@ -25,8 +25,8 @@ use crate::output::LogOutput;
 /// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port, by TCP, TLS and WebSocket.
 ///
 /// Without arguments it listens on 127.0.0.1:1883 only. It stops on SIGTERM or Ctrl-C and tells
-/// MQTT 5.0 clients so. SIGHUP reloads certificates, users and access rules, SIGUSR1 and SIGUSR2
-/// log the state.
+/// MQTT 5.0 clients so. SIGHUP reloads certificates, users, access rules and bans, SIGUSR1 and
+/// SIGUSR2 log the state.
 /// With --data-dir, sessions, their messages and retained messages survive the end of the process;
 /// without it they live in memory only.
 #[derive(Args, Debug)]
@@ -70,6 +70,9 @@ pub(crate) struct BrokerArgs {
     /// What clients may publish and subscribe to, in the format of mosquitto's acl_file.
     #[arg(long, value_name = "FILE")]
     acl_file: Option<PathBuf>,
+    /// Addresses, client identifiers and users that may not connect (TOML).
+    #[arg(long, value_name = "FILE")]
+    ban_file: Option<PathBuf>,
     /// Write a line of JSON to this file for each refused login and each change of users and rules.
     #[arg(long, value_name = "FILE")]
     audit_file: Option<PathBuf>,
@@ -159,6 +162,9 @@ impl BrokerArgs {
         }
         if self.acl_file.is_some() {
             raw.access.acl_file.clone_from(&self.acl_file);
+        }
+        if self.ban_file.is_some() {
+            raw.access.ban_file.clone_from(&self.ban_file);
         }
         if self.audit_file.is_some() {
             raw.access.audit_file.clone_from(&self.audit_file);
@@ -273,6 +279,9 @@ fn about_access(config: &Config) -> String {
     }
     if let Some(path) = &config.access.acl_file {
         about.push_str(&format!("; access rules from {}", path.display()));
+    }
+    if let Some(path) = &config.access.ban_file {
+        about.push_str(&format!("; bans from {}", path.display()));
     }
     about
 }

@@ -356,6 +356,42 @@ fn the_audit_log_has_every_refused_login_or_counts_it() {
 }
 
 #[test]
+fn a_ban_file_that_changes_ends_the_connection() {
+    let folder = TempDir::new().expect("a folder");
+    let (bans, shown) = at(&folder, "bans.toml");
+    let (audit, audit_shown) = at(&folder, "audit.jsonl");
+    let (config, config_shown) = at(&folder, "broker.toml");
+    fs::write(&bans, "").expect("writes");
+    fs::write(&config, "[access]\ncheck_s = 1\n").expect("writes");
+    let flags = ["--config", &config_shown, "--ban-file", &shown, "--audit-file", &audit_shown];
+    let mut broker = Broker::start(&flags);
+    let (mut ann, reason) = broker.client("ann", "word");
+    assert_eq!(reason, ReasonCode::SUCCESS);
+    fs::write(&bans, "[[bans]]\nclient_id = 'ann'\nreason = 'broken'\n").expect("writes");
+    assert_eq!(ann.expect_disconnect(), ReasonCode::ADMINISTRATIVE_ACTION);
+    let (_, reason) = broker.client("ann", "word");
+    assert_eq!(reason, ReasonCode::BANNED);
+    let line = broker.line_with("login refused");
+    assert!(line.contains("the client identifier is banned: broken"), "{line}");
+    fs::write(&bans, "[[bans]]\nclient_id = 'ann'\nuntil = 'soon'\n").expect("writes");
+    let line = broker.line_with("the old ones stay in force");
+    assert!(line.contains("bans.toml:3: "), "{line}");
+    let (_, reason) = broker.client("ann", "word");
+    assert_eq!(reason, ReasonCode::BANNED);
+    kill_process(Pid::from_child(&broker.child), Signal::TERM).expect("is sent");
+    assert!(broker.child.wait().expect("ends").success());
+    let told = fs::read_to_string(&audit).expect("is there");
+    let with = |words: &str| told.lines().filter(|line| line.contains(words)).count();
+    let why = r#""why":"the client identifier is banned: broken""#;
+    assert_eq!((with(why), with("client_disconnected")), (3, 1), "{told}");
+    // The same file ends a start.
+    for more in [&["--check-config"][..], &[]] {
+        let start = [&["broker", "--listen", "0", "--ban-file", &shown], more].concat();
+        assert!(said(&start, "", 104).contains("bans.toml:3: "));
+    }
+}
+
+#[test]
 fn an_audit_log_that_cannot_be_written_ends_the_start() {
     let folder = TempDir::new().expect("a folder");
     let (_, shown) = at(&folder, "nowhere/audit");

@@ -9,6 +9,7 @@ use tacho_net::Remote;
 
 use super::audit::{Audit, AuditEvent, AuditKind};
 use super::bans::LoginBans;
+use super::unix_offset::UnixOffset;
 use crate::config::Config;
 use crate::mail::Mail;
 use crate::policy::{Files, Policy, Texts};
@@ -24,6 +25,7 @@ struct Inner {
     remote: Remote<Mail>,
     audit: Audit,
     bans: Arc<LoginBans>,
+    unix_offset: Arc<UnixOffset>,
     is_unusable: AtomicBool,
     failures: AtomicU64,
 }
@@ -76,7 +78,10 @@ impl AccessControl {
         let current = Mutex::new(Current { fingerprint, policy, seen: None, unusable: None });
         let (is_unusable, failures) = (AtomicBool::new(false), AtomicU64::new(0));
         let bans = Arc::new(LoginBans::new(&config.access));
-        Ok(Self(Arc::new(Inner { files, current, remote, audit, bans, is_unusable, failures })))
+        let unix_offset = Arc::new(UnixOffset::read());
+        let inner =
+            Inner { files, current, remote, audit, bans, unix_offset, is_unusable, failures };
+        Ok(Self(Arc::new(inner)))
     }
 
     pub(crate) fn policy(&self) -> Arc<Policy> {
@@ -89,6 +94,10 @@ impl AccessControl {
 
     pub(crate) fn bans(&self) -> &Arc<LoginBans> {
         &self.0.bans
+    }
+
+    pub(super) fn unix_offset(&self) -> Arc<UnixOffset> {
+        Arc::clone(&self.0.unix_offset)
     }
 
     pub(crate) fn has_files(&self) -> bool {
@@ -110,6 +119,7 @@ impl AccessControl {
     pub fn reload(&self) -> AccessReloaded {
         let inner = &*self.0;
         inner.audit.reopen();
+        inner.unix_offset.read_again();
         if inner.files.is_empty() {
             return AccessReloaded::NotConfigured;
         }
@@ -127,6 +137,7 @@ impl AccessControl {
     /// What cannot be used is tried, and logged, once.
     pub(crate) fn look(&self) -> Looked {
         let inner = &*self.0;
+        inner.unix_offset.read_again();
         let mut current = inner.lock();
         let read = inner.files.read();
         let found = FilesFound::of(&read);

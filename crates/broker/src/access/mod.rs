@@ -5,6 +5,7 @@ mod audit;
 mod bans;
 mod control;
 mod logins;
+mod unix_offset;
 
 use std::io;
 use std::path::Path;
@@ -19,6 +20,8 @@ pub(crate) use bans::LoginBans;
 pub(crate) use control::Looked;
 
 pub(crate) use logins::{Credentials, LoginJob, Logins};
+
+pub(crate) use unix_offset::UnixOffset;
 
 use tacho_access::{NoRandomness, ProcessKey};
 
@@ -59,6 +62,7 @@ pub(crate) struct SharedAccess {
     pub(crate) audit: Audit,
     pub(crate) bans: Arc<LoginBans>,
     pub(crate) key: ProcessKey,
+    pub(crate) unix_offset: Arc<UnixOffset>,
 }
 
 impl SharedAccess {
@@ -75,6 +79,7 @@ impl SharedAccess {
             audit: access.audit().clone(),
             bans: Arc::clone(access.bans()),
             key: ProcessKey::new()?,
+            unix_offset: access.unix_offset(),
         })
     }
 

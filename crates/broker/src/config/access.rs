@@ -19,6 +19,9 @@ pub struct AccessSettings {
     /// Access list: what clients may publish, subscribe to and receive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acl_file: Option<PathBuf>,
+    /// Bans: addresses, client identifiers and users that may not connect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ban_file: Option<PathBuf>,
     /// Audit log: a line of JSON for each refused login and each change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_file: Option<PathBuf>,
@@ -92,6 +95,7 @@ impl Default for AccessSettings {
         Self {
             password_file: None,
             acl_file: None,
+            ban_file: None,
             audit_file: None,
             audit_bytes_max: 100 * 1024 * 1024,
             on_deny: OnDeny::default(),

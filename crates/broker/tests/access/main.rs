@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
+mod ban_file;
 mod bans;
 mod logins;
 mod owners;

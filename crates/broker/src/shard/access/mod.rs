@@ -3,6 +3,7 @@
 //! [`permission`](super::permission) says what holds without rules. Where there is no access list a
 //! question costs one branch.
 
+mod bans;
 mod decisions;
 mod log;
 mod session;
@@ -23,6 +24,7 @@ use crate::shard::Shard;
 use decisions::Decisions;
 use log::LineLimit;
 
+pub(in crate::shard) use bans::Banned;
 pub(in crate::shard) use log::Shown;
 pub(in crate::shard) use session::SessionAccess;
 

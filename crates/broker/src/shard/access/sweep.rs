@@ -1,4 +1,5 @@
-//! A new policy is applied to the sessions that there are: users that are gone are disconnected,
+//! A new policy is applied to the sessions that there are: users that are gone and clients
+//! that are banned are disconnected,
 //! subscriptions that are not allowed any more end. Deliveries ask the new rules from the moment
 //! at which they arrive, so nothing slips through meanwhile.
 
@@ -66,6 +67,9 @@ impl Shard {
     fn apply_policy(&mut self, net: &mut Net, slot: SessionSlot) {
         let has_lost = self.end_forbidden_subscriptions(net, slot);
         let Some(conn) = self.sessions[slot].connection() else { return };
+        if self.end_banned(net, slot, conn) {
+            return;
+        }
         if has_lost || self.is_users_end(slot, conn) {
             self.stats.ended_by_rules_total.increment();
             self.log_denied(net, slot, "stay connected", "", &CHANGED);

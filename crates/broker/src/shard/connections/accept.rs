@@ -36,6 +36,11 @@ impl Shard {
             net.abort(conn);
             return;
         }
+        if is_encrypted && let Some(banned) = self.ban_of_address(net, conn) {
+            self.tell_banned_connection(net, conn, &banned);
+            net.abort(conn);
+            return;
+        }
         match self.shared.transports[listener].filter() {
             Ok(None) => {}
             Ok(Some(filter)) => net.set_filter(conn, filter),

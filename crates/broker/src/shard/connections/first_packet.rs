@@ -45,6 +45,10 @@ impl Shard {
             self.drop_connection(net, conn); // [MQTT-3.1.2-24]
             return Flow::Stop;
         }
+        if let Some(banned) = self.ban_of_connect(net, conn, &connect) {
+            self.refuse_banned(net, conn, &connect, banned);
+            return Flow::Stop;
+        }
         if let Err(reason) = self.may_connect(&connect) {
             self.refuse(net, conn, connect.version, reason);
             return Flow::Stop;

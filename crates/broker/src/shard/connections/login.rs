@@ -231,10 +231,16 @@ impl Shard {
     pub(super) fn may_open(
         &mut self,
         net: &mut Net,
+        conn: ConnId,
         connect: &Connect<'_>,
         client: &ConnectingClient,
     ) -> Result<(), LoginRefusal> {
         let user = client.user.as_ref();
+        let name = user.map(|user| &*user.name).or(connect.username);
+        // Asked before, with the name that it claims; this is the one that is verified.
+        if let Some(banned) = self.ban_of(net, conn, &client.key.client_id, name) {
+            return Err(LoginRefusal::InBanFile(banned));
+        }
         if let Some(will) = &connect.will
             && self.access.has_rules()
         {

@@ -33,7 +33,7 @@ impl Shard {
         packet: &[u8],
         client: ConnectingClient,
     ) -> Flow {
-        if let Err(why) = self.may_open(net, connect, &client) {
+        if let Err(why) = self.may_open(net, conn, connect, &client) {
             return self.refuse_login(net, conn, connect, &client, why);
         }
         let ConnectingClient { key, is_assigned, user } = client;

@@ -9,7 +9,7 @@ use tacho_net::ConnId;
 use crate::access::{AuditEvent, AuditKind, Name, SharedAccess};
 use crate::authentication::AuthFailure;
 use crate::keys::{ConnectingClient, SessionSlot};
-use crate::shard::access::Shown;
+use crate::shard::access::{Banned, Shown};
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
 
@@ -26,8 +26,10 @@ pub(super) enum LoginRefusal {
     NoToken,
     /// The token is refused.
     Token(TokenError),
-    /// The address is banned.
+    /// The address is banned for failed logins.
     Banned,
+    /// The ban file names the address, the client identifier or the user.
+    InBanFile(Banned),
     /// Too many logins wait.
     Busy,
     /// The login waited for too long.
@@ -47,6 +49,7 @@ impl LoginRefusal {
             Self::NoToken => "no token: clients log in with a JSON Web Token here",
             Self::Token(error) => return Cow::Owned(error.to_string()),
             Self::Banned => "the address is banned for failed logins",
+            Self::InBanFile(banned) => return banned.sentence(),
             Self::Busy => "too many logins wait to be verified",
             Self::Late => "the password was not verified in time",
             Self::Stranger => "the session of this client identifier belongs to another user",
@@ -74,7 +77,7 @@ impl LoginRefusal {
             Self::NoPassword | Self::Wrong | Self::NoToken | Self::Token(_) => {
                 ReasonCode::BAD_USER_NAME_OR_PASSWORD
             }
-            Self::Banned => ReasonCode::BANNED,
+            Self::Banned | Self::InBanFile(_) => ReasonCode::BANNED,
             Self::Busy | Self::Late => ReasonCode::SERVER_BUSY,
             Self::Anonymous | Self::Stranger | Self::Will => ReasonCode::NOT_AUTHORIZED,
         }
@@ -83,9 +86,10 @@ impl LoginRefusal {
 
 /// A login that is refused, as the logs tell it.
 struct RefusedLogin<'a> {
-    client_id: &'a str,
+    /// Absent, as its protocol, before its CONNECT.
+    client_id: Option<&'a str>,
     user: Option<&'a str>,
-    protocol: Version,
+    protocol: Option<Version>,
     reason: ReasonCode,
     why: &'a str,
 }
@@ -136,6 +140,43 @@ impl Shard {
         client: &ConnectingClient,
         why: LoginRefusal,
     ) -> Flow {
+        self.refuse_login_of(net, conn, connect, &client.key.client_id, why);
+        Flow::Stop
+    }
+
+    /// Refuses a client that is banned, before anything is asked of it or after.
+    pub(in crate::shard) fn refuse_banned(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        connect: &Connect<'_>,
+        banned: Banned,
+    ) {
+        let why = LoginRefusal::InBanFile(banned);
+        self.refuse_login_of(net, conn, connect, connect.client_id, why);
+    }
+
+    /// A connection from a banned address, of which nothing is read.
+    pub(super) fn tell_banned_connection(&mut self, net: &Net, conn: ConnId, banned: &Banned) {
+        self.stats.refused_banned_total.increment();
+        let refused = RefusedLogin {
+            client_id: None,
+            user: None,
+            protocol: None,
+            reason: ReasonCode::BANNED,
+            why: &banned.sentence(),
+        };
+        self.tell_refused_login(net, conn, &refused);
+    }
+
+    fn refuse_login_of(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        connect: &Connect<'_>,
+        client_id: &str,
+        why: LoginRefusal,
+    ) {
         let stats = &self.stats;
         let counter = match why {
             LoginRefusal::Anonymous => &stats.refused_logins_anonymous_total,
@@ -143,16 +184,16 @@ impl Shard {
             | LoginRefusal::Wrong
             | LoginRefusal::NoToken
             | LoginRefusal::Token(_) => &stats.refused_logins_wrong_total,
-            LoginRefusal::Banned => &stats.refused_banned_total,
+            LoginRefusal::Banned | LoginRefusal::InBanFile(_) => &stats.refused_banned_total,
             LoginRefusal::Busy | LoginRefusal::Late => &stats.refused_logins_busy_total,
             LoginRefusal::Stranger => &stats.refused_strangers_total,
             LoginRefusal::Will => &stats.denied_wills_total,
         };
         counter.increment();
         let refused = RefusedLogin {
-            client_id: &client.key.client_id,
+            client_id: Some(client_id),
             user: connect.username,
-            protocol: connect.version,
+            protocol: Some(connect.version),
             reason: why.reason(),
             why: &why.sentence(),
         };
@@ -161,7 +202,6 @@ impl Shard {
             self.count_guess(net, conn);
         }
         self.refuse(net, conn, connect.version, why.reason());
-        Flow::Stop
     }
 
     /// A method of enhanced authentication has refused a client that is not connected yet.
@@ -174,7 +214,13 @@ impl Shard {
     ) {
         let (client_id, user) = client;
         let (reason, why) = (failure.to_connack(), failure.sentence());
-        let refused = RefusedLogin { client_id, user, protocol: Version::V5, reason, why };
+        let refused = RefusedLogin {
+            client_id: Some(client_id),
+            user,
+            protocol: Some(Version::V5),
+            reason,
+            why,
+        };
         self.tell_refused_login(net, conn, &refused);
         if failure == AuthFailure::BadCredentials {
             self.count_guess(net, conn);
@@ -193,9 +239,9 @@ impl Shard {
         let client_id = session.key().client_id.to_string();
         let user = session.access.user_name().map(str::to_owned);
         let refused = RefusedLogin {
-            client_id: &client_id,
+            client_id: Some(&client_id),
             user: user.as_deref(),
-            protocol: Version::V5,
+            protocol: Some(Version::V5),
             reason: failure.to_disconnect(),
             why: failure.sentence(),
         };
@@ -214,7 +260,7 @@ impl Shard {
         if let Some(untold) = line {
             let address = peer.map(|address| address.to_string());
             tracing::info!(
-                client = %Shown(client_id),
+                client = %Shown(client_id.unwrap_or_default()),
                 user = %Shown(user.unwrap_or_default()),
                 address = address.as_deref().unwrap_or("unknown"),
                 why = %format_args!("\"{why}\""),
@@ -227,9 +273,9 @@ impl Shard {
                 event: AuditKind::LoginRefused,
                 address: peer,
                 listener: net.local_addr(conn),
-                client_id: Some(Name::new(client_id)),
+                client_id: client_id.map(Name::new),
                 user: user.map(Name::new),
-                protocol: Some(protocol.to_string()),
+                protocol: protocol.map(|protocol| protocol.to_string()),
                 reason: Some(format!("{:#04x}", reason.value())),
                 why: Some(why.to_owned()),
                 ..AuditEvent::default()

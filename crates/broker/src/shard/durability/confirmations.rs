@@ -153,6 +153,11 @@ impl Shard {
         let Some(mut connect) = stored_connect(&packet) else {
             return self.drop_connection(net, conn);
         };
+        if let Some(banned) = self.ban_of_session(net, slot, conn) {
+            // Since it was let in: the sweep knows only clients that are connected.
+            self.refuse_banned(net, conn, &connect, banned);
+            return self.pending_connect_lost(net, slot);
+        }
         if self.is_users_end(slot, conn) {
             // Since the users were read again: the sweep knows only clients that are connected.
             self.refuse(net, conn, connect.version, ReasonCode::NOT_AUTHORIZED);
