@@ -1,8 +1,8 @@
 //! Files of access control and tokens with any content: read, or refused with a message.
 
 use tacho_access::{
-    Access, Acl, Coverage, Steps, TokenClient, TokenRules, TokenVerifier, Users, Who, emqx_users,
-    looks_like_token,
+    Access, Acl, Bans, Coverage, Steps, TokenClient, TokenRules, TokenVerifier, Users, Who,
+    emqx_users, looks_like_token,
 };
 use tacho_topic::TopicFilter;
 
@@ -22,6 +22,7 @@ pub fn check(data: &[u8]) {
         2 => imported("users.csv", text),
         3 => imported("users.json", text),
         4 => refused(TokenVerifier::parse("file", text, rules())),
+        5 => refused(Bans::parse("file", text)),
         _ => token(text),
     }
 }
