@@ -7,45 +7,13 @@
 
 use std::collections::HashMap;
 
-use crate::covers::{Coverage, Rule, Steps, every_topic, only_topic};
+use crate::covers::Rule;
+use crate::decision::{Access, Cause, Decision};
 use crate::file::FileError;
 use crate::template::{Placeholder, Template, Who, is_plain};
-use tacho_topic::TopicFilter;
 
 /// As for users: far above what is written by hand.
 const ENTRIES_MAX: usize = 1_000_000;
-
-/// What a client wants to do with the messages of a topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// Publish them.
-    Publish,
-    /// Receive them.
-    Receive,
-}
-
-/// What the list says, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// Whether the client may.
-    pub is_allowed: bool,
-    /// Why.
-    pub cause: Cause,
-}
-
-/// Why a list says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// By the entry in this line.
-    Line(u32),
-    /// By the rules of its token.
-    Token,
-    /// No entry matches.
-    NoEntry,
-    /// No entry of its own matches, and the name or the identifier of the client contains `+`, `#`,
-    /// `/` or a control character: such a client gets nothing from patterns that use it.
-    SpecialCharacters,
-}
 
 /// An access list.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +61,7 @@ impl May {
         match self {
             Self::Nothing => false,
             Self::Read => matches!(access, Access::Receive),
-            Self::Write => matches!(access, Access::Publish),
+            Self::Write => matches!(access, Access::Publish(_)),
             Self::ReadWrite => true,
         }
     }
@@ -208,19 +176,6 @@ impl Acl {
         }
         let decision = self.patterns.decide(who, access, topic);
         decision.unwrap_or_else(|| denied(Cause::NoEntry))
-    }
-
-    /// Whether a client may receive the messages of every topic that a filter matches. What it
-    /// costs is taken from `steps`.
-    pub fn covers(&self, who: &Who<'_>, filter: &TopicFilter, steps: &mut Steps) -> Coverage {
-        let is_allowed = |topic: &str| self.decide(who, Access::Receive, topic).is_allowed;
-        only_topic(filter, self.asked_len(who), steps, is_allowed)
-            .unwrap_or_else(|| every_topic(filter, self.asked(who), who, steps))
-    }
-
-    /// How many entries may have to be looked at for a client.
-    pub(crate) fn asked_len(&self, who: &Who<'_>) -> usize {
-        self.own(who).map_or(0, List::len) + self.patterns.len()
     }
 
     /// The rules about what a client may receive, in the order in which they are asked.

@@ -5,17 +5,16 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::ops::Range;
 
 use serde::Deserialize;
 use time::{Date, Month, PrimitiveDateTime, Time, UtcOffset};
 use toml::Spanned;
 use toml::value::{Datetime, Offset};
 
+use crate::address::{AddressRange, mask};
 use crate::file::FileError;
+use crate::toml_text::{Wrong, parse_text, shown};
 
-/// What the parser takes is a multiple of the text.
-const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 const BANS_MAX: usize = 1_000_000;
 const REASON_CHARS_MAX: usize = 200;
 /// The length of an identifier or a user name travels as 16 bits.
@@ -86,24 +85,14 @@ impl Bans {
     /// It is not TOML, has an unknown key, an entry that does not ban one thing, a value that
     /// cannot be used, the same thing twice, or too much.
     pub fn parse(path: &str, text: &str) -> Result<Self, FileError> {
-        if text.len() > TEXT_BYTES_MAX {
-            let mib = TEXT_BYTES_MAX / (1024 * 1024);
-            return Err(FileError::whole(path, format!("it is larger than {mib} MiB")));
-        }
-        let raw: RawBans = toml::from_str(text).map_err(|error| {
-            let span = error.span().unwrap_or_default();
-            FileError::at(path, line_of(text, &span), error.message())
-        })?;
+        let raw: RawBans = parse_text(path, text)?;
         if raw.bans.len() > BANS_MAX {
             return Err(FileError::whole(path, format!("there are more than {BANS_MAX} bans")));
         }
         let mut bans = Self::default();
         for entry in raw.bans {
             let span = entry.span();
-            bans.add(entry).map_err(|wrong| {
-                let span = wrong.at.unwrap_or(span);
-                FileError::at(path, line_of(text, &span), wrong.what)
-            })?;
+            bans.add(entry).map_err(|wrong| wrong.in_file(path, text, &span))?;
         }
         Ok(bans)
     }
@@ -118,9 +107,9 @@ impl Bans {
         let (is_new, name) = match (address, client_id, user) {
             (Some(address), None, None) => {
                 let range = AddressRange::parse(address.get_ref())
-                    .map_err(|what| Wrong { at: Some(address.span()), what })?;
-                let maps = if range.is_v4 { &mut self.v4 } else { &mut self.v6 };
-                (maps.insert(range.len, range.bits, ban), address)
+                    .map_err(|what| Wrong::of(&address, what))?;
+                let maps = if range.is_v4() { &mut self.v4 } else { &mut self.v6 };
+                (maps.insert(range.prefix_len(), range.bits(), ban), address)
             }
             (None, Some(name), None) => {
                 check_name(&name)?;
@@ -130,7 +119,7 @@ impl Bans {
                 check_name(&name)?;
                 (self.users.insert(name.get_ref().as_str().into(), ban).is_none(), name)
             }
-            _ => return Err(Wrong { at: None, what: ENTRY_NEEDS.to_owned() }),
+            _ => return Err(Wrong::whole(ENTRY_NEEDS)),
         };
         match is_new {
             true => Ok(()),
@@ -151,10 +140,9 @@ impl Bans {
     /// The ban of an address at this time, in seconds since 1970. An IPv6 address that stands for
     /// one of IPv4 counts as that.
     pub fn of_address(&self, address: IpAddr, unix_s: i64) -> Option<&Ban> {
-        match address.to_canonical() {
-            IpAddr::V4(v4) => self.v4.get(u128::from(v4.to_bits()) << 96, unix_s),
-            IpAddr::V6(v6) => self.v6.get(v6.to_bits(), unix_s),
-        }
+        let one = AddressRange::one(address);
+        let maps = if one.is_v4() { &self.v4 } else { &self.v6 };
+        maps.get(one.bits(), unix_s)
     }
 
     /// The ban of a client identifier at this time, in seconds since 1970.
@@ -183,67 +171,6 @@ struct RawBan {
     user: Option<Spanned<String>>,
     reason: Option<Spanned<String>>,
     until: Option<Spanned<toml::Value>>,
-}
-
-/// What is wrong with an entry, and where.
-struct Wrong {
-    /// Absent: the entry as a whole.
-    at: Option<Range<usize>>,
-    what: String,
-}
-
-impl Wrong {
-    fn of<T>(value: &Spanned<T>, what: impl Into<String>) -> Self {
-        Self { at: Some(value.span()), what: what.into() }
-    }
-}
-
-/// Addresses that begin with the same bits; those of IPv4 are the first 32.
-struct AddressRange {
-    is_v4: bool,
-    len: u32,
-    bits: u128,
-}
-
-impl AddressRange {
-    fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || {
-            format!(
-                "{} is no address: it must be as 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32",
-                shown(text)
-            )
-        };
-        let (address, len) = match text.split_once('/') {
-            Some((address, len)) => (address, Some(len)),
-            None => (text, None),
-        };
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let width = if address.is_ipv4() { 32 } else { 128 };
-        let len = match len {
-            Some(len) => {
-                let is_number = len.len() <= 3 && len.bytes().all(|byte| byte.is_ascii_digit());
-                let len = len.parse::<u32>().ok().filter(|&len| is_number && len <= width);
-                len.ok_or_else(wrong)?
-            }
-            None => width,
-        };
-        let range = match (address, address.to_canonical()) {
-            (IpAddr::V4(v4), _) => Self { is_v4: true, len, bits: u128::from(v4.to_bits()) << 96 },
-            (IpAddr::V6(_), IpAddr::V4(v4)) if len >= 96 => {
-                Self { is_v4: true, len: len - 96, bits: u128::from(v4.to_bits()) << 96 }
-            }
-            (IpAddr::V6(v6), _) => Self { is_v4: false, len, bits: v6.to_bits() },
-        };
-        match range.bits & !mask(range.len) {
-            0 => Ok(range),
-            _ => Err(format!("{} has bits behind its prefix: they must be 0", shown(text))),
-        }
-    }
-}
-
-/// The first bits.
-fn mask(len: u32) -> u128 {
-    u128::MAX.checked_shl(128 - len.min(128)).unwrap_or(0)
 }
 
 fn check_name(name: &Spanned<String>) -> Result<(), Wrong> {
@@ -283,16 +210,6 @@ fn seconds_of(datetime: &Datetime) -> Option<i64> {
     let time = Time::from_hms(time.hour, time.minute, time.second.unwrap_or(0)).ok()?;
     let offset = UtcOffset::from_whole_seconds(offset_min * 60).ok()?;
     Some(PrimitiveDateTime::new(date, time).assume_offset(offset).unix_timestamp())
-}
-
-fn line_of(text: &str, span: &Range<usize>) -> usize {
-    let before = text.as_bytes().iter().take(span.start);
-    before.filter(|&&byte| byte == b'\n').count() + 1
-}
-
-fn shown(text: &str) -> String {
-    let short: String = text.chars().take(64).collect();
-    format!("`{}`", short.escape_debug())
 }
 
 #[cfg(test)]

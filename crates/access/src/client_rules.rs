@@ -1,10 +1,12 @@
-//! What a client may do: by the rules of its token, and by the access list.
+//! What a client may do: by the rules of its token, and by those of the broker.
 
 use tacho_topic::TopicFilter;
 
-use crate::acl::{Access, Acl, Cause, Decision};
-use crate::covers::{Coverage, Rule, Steps, every_topic, only_topic};
+use crate::covers::{Coverage, Rule, Steps, every_topic};
+use crate::decision::{Access, Cause, Decision};
 use crate::jwt::TokenAcl;
+use crate::kinds::{PublishKinds, SubscriptionKind};
+use crate::list::AccessList;
 use crate::template::{Template, Who};
 
 /// The rules of one client. Those of its token are asked first; without any it may do everything.
@@ -12,15 +14,15 @@ use crate::template::{Template, Who};
 pub struct ClientRules<'a> {
     /// Of the token that it has logged in with.
     pub token: Option<&'a TokenAcl>,
-    /// The access list, if there is one.
-    pub acl: Option<&'a Acl>,
+    /// Those of the broker, if it has any.
+    pub list: Option<&'a AccessList>,
 }
 
 impl ClientRules<'_> {
     /// Whether there are none, and so the client may do everything.
     #[inline]
     pub const fn is_empty(&self) -> bool {
-        self.token.is_none() && self.acl.is_none()
+        self.token.is_none() && self.list.is_none()
     }
 
     /// Whether the client may publish to a topic or receive its messages.
@@ -29,37 +31,58 @@ impl ClientRules<'_> {
         if let Some(is_allowed) = by_token {
             return Decision { is_allowed, cause: Cause::Token };
         }
-        match self.acl {
-            Some(acl) => acl.decide(who, access, topic),
+        match self.list {
+            Some(list) => list.decide(who, access, topic),
             None => Decision { is_allowed: true, cause: Cause::NoEntry },
         }
     }
 
-    /// Whether the client may receive the messages of every topic that a filter matches. What it
-    /// costs is taken from `steps`.
-    pub fn covers(&self, who: &Who<'_>, filter: &TopicFilter, steps: &mut Steps) -> Coverage {
-        let Some(token) = self.token else {
-            return self.acl.map_or(Coverage::Whole, |acl| acl.covers(who, filter, steps));
-        };
-        let asked_len = token.len() + self.acl.map_or(0, |acl| acl.asked_len(who));
-        let is_allowed = |topic: &str| self.decide(who, Access::Receive, topic).is_allowed;
-        if let Some(coverage) = only_topic(filter, asked_len, steps, is_allowed) {
-            return coverage;
+    /// The kinds of PUBLISH that the client may send to a topic.
+    pub fn publishing(&self, who: &Who<'_>, topic: &str) -> PublishKinds {
+        let access = Access::Publish(PublishKinds::ANY);
+        let by_token = self.token.and_then(|token| token.decide(who, access, topic));
+        match (by_token, self.list) {
+            (Some(is_allowed), _) => PublishKinds::all_if(is_allowed),
+            (None, Some(list)) => list.publishing(who, topic),
+            (None, None) => PublishKinds::ALL,
         }
-        let own = token.asked(Access::Receive);
-        match self.acl {
-            _ if token.is_closed() => every_topic(filter, own, who, steps),
-            Some(acl) => every_topic(filter, own.chain(acl.asked(who)), who, steps),
-            None => {
-                // A wildcard matches no first level that begins with `$`.
-                let first = filter.levels().next().filter(|level| level.starts_with('$'));
-                let rest = first.map_or_else(|| "#".to_owned(), |first| format!("{first}/#"));
-                // Invariant: the first level of a filter, with `#` behind it, is a filter.
-                let Ok(template) = Template::literal(&rest) else { return Coverage::Undecided };
-                let rest = Rule { template: &template, allows: true };
-                every_topic(filter, own.chain([rest]), who, steps)
+    }
+
+    /// Whether the client may make a subscription of this kind to every topic that a filter
+    /// matches, and receive their messages. What it costs is taken from `steps`.
+    pub fn covers(
+        &self,
+        who: &Who<'_>,
+        filter: &TopicFilter,
+        kind: &SubscriptionKind<'_>,
+        steps: &mut Steps,
+    ) -> Coverage {
+        let own: Vec<Rule<'_>> =
+            self.token.iter().flat_map(|token| token.asked(Access::Receive)).collect();
+        let is_closed = self.token.is_some_and(TokenAcl::is_closed);
+        let Some(list) = self.list.filter(|_| !is_closed) else {
+            if self.token.is_none() {
+                return Coverage::Whole;
+            }
+            if is_closed {
+                return every_topic(filter, own.into_iter(), who, steps);
+            }
+            // A wildcard matches no first level that begins with `$`.
+            let first = filter.levels().next().filter(|level| level.starts_with('$'));
+            let rest = first.map_or_else(|| "#".to_owned(), |first| format!("{first}/#"));
+            // Invariant: the first level of a filter, with `#` behind it, is a filter.
+            let Ok(template) = Template::literal(&rest) else { return Coverage::Undecided };
+            let rest = Rule { template: &template, allows: true };
+            return every_topic(filter, own.into_iter().chain([rest]), who, steps);
+        };
+        for asked in list.about_subscribing(who, kind) {
+            let rules = own.iter().copied().chain(asked);
+            match every_topic(filter, rules, who, steps) {
+                Coverage::Whole => {}
+                other => return other,
             }
         }
+        Coverage::Whole
     }
 }
 
@@ -68,16 +91,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::acl::Acl;
 
-    const WHO: Who<'static> = Who { user: Some("ann"), client_id: "c1" };
+    const KIND: SubscriptionKind<'static> = SubscriptionKind { qos: 0, group: None };
+    const PUBLISH: Access = Access::Publish(PublishKinds::ANY);
+
+    const WHO: Who<'static> = Who::new(Some("ann"), "c1");
 
     fn token(claim: &serde_json::Value) -> TokenAcl {
         TokenAcl::of_claim(claim, &WHO).expect("valid")
     }
 
+    fn mosquitto(text: &str) -> AccessList {
+        AccessList::Mosquitto(Acl::parse("acl", text).expect("valid"))
+    }
+
     fn whole(rules: &ClientRules<'_>, filter: &str) -> bool {
         let filter = TopicFilter::parse(filter).expect("valid");
-        rules.covers(&WHO, &filter, &mut Steps::default()) == Coverage::Whole
+        rules.covers(&WHO, &filter, &KIND, &mut Steps::default()) == Coverage::Whole
     }
 
     #[test]
@@ -85,9 +116,9 @@ mod tests {
         let token = token(&json!({
             "pub": ["up/${clientid}"], "sub": ["down/%c/#"], "all": ["chat/${username}"],
         }));
-        let open = Acl::parse("acl", "user ann\ntopic #\n").expect("valid");
-        for acl in [None, Some(&open)] {
-            let rules = ClientRules { token: Some(&token), acl };
+        let open = mosquitto("user ann\ntopic #\n");
+        for list in [None, Some(&open)] {
+            let rules = ClientRules { token: Some(&token), list };
             let may = |access, topic: &str| rules.decide(&WHO, access, topic).is_allowed;
             for (topic, publish, receive) in [
                 ("up/c1", true, false),
@@ -98,7 +129,7 @@ mod tests {
                 ("other", false, false),
                 ("$SYS/x", false, false),
             ] {
-                assert_eq!(may(Access::Publish, topic), publish, "{topic}");
+                assert_eq!(may(PUBLISH, topic), publish, "{topic}");
                 assert_eq!(may(Access::Receive, topic), receive, "{topic}");
                 assert_eq!(whole(&rules, topic), receive, "{topic}");
             }
@@ -113,21 +144,21 @@ mod tests {
             {"permission": "allow", "action": "subscribe", "topic": "a/b"},
             {"permission": "deny", "topics": ["a/#", "$SYS/secret"], "qos": "all"},
         ]));
-        let acl = Acl::parse("acl", "user ann\ntopic read b/#\ntopic a/b\n").expect("valid");
-        let rules = ClientRules { token: Some(&token), acl: Some(&acl) };
+        let list = mosquitto("user ann\ntopic read b/#\ntopic a/b\n");
+        let rules = ClientRules { token: Some(&token), list: Some(&list) };
         let decided = |access, topic| {
             let decision = rules.decide(&WHO, access, topic);
             (decision.is_allowed, decision.cause)
         };
         assert_eq!(decided(Access::Receive, "a/b"), (true, Cause::Token));
-        assert_eq!(decided(Access::Publish, "a/b"), (false, Cause::Token));
+        assert_eq!(decided(PUBLISH, "a/b"), (false, Cause::Token));
         assert_eq!(decided(Access::Receive, "b"), (true, Cause::Line(2)));
         assert_eq!(decided(Access::Receive, "c"), (false, Cause::NoEntry));
         assert!(whole(&rules, "b/#") && whole(&rules, "a/b"));
         assert!(!whole(&rules, "a/+") && !whole(&rules, "#"));
         // Without an access list what no rule matches is allowed.
-        let rules = ClientRules { token: Some(&token), acl: None };
-        assert!(rules.decide(&WHO, Access::Publish, "c").is_allowed);
+        let rules = ClientRules { token: Some(&token), list: None };
+        assert!(rules.decide(&WHO, PUBLISH, "c").is_allowed);
         assert!(whole(&rules, "c/#") && whole(&rules, "$SYS/broker/#") && whole(&rules, "c"));
         assert!(
             !whole(&rules, "#")

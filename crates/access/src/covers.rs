@@ -6,6 +6,7 @@
 //! rule that matches whatever follows decides it. Different words lead to the same state, so each
 //! is visited once; and the walk ends after [`STEPS_MAX`] looks at a rule.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use tacho_topic::TopicFilter;
@@ -32,7 +33,7 @@ impl Steps {
     }
 
     /// Takes so many; false if there are not as many for one filter.
-    pub(crate) fn take(&mut self, steps: usize) -> bool {
+    fn take(&mut self, steps: usize) -> bool {
         let has_enough = steps <= self.for_one();
         self.0 = self.0.saturating_sub(steps);
         has_enough
@@ -71,6 +72,9 @@ pub(crate) fn every_topic<'a>(
     let may_match = |rule: &Rule<'_>| rule.template.starts_with_dollar() == first_is_dollar;
     let steps_max = steps.for_one();
     let rules: Vec<Rule<'a>> = rules.filter(may_match).take(steps_max + 1).collect();
+    if filter.is_exact() {
+        return only_topic(filter.as_str(), &rules, who, steps);
+    }
     let all: Vec<u32> = (0..rules.len() as u32).collect();
     let taken = all.len();
     let seen = HashSet::new();
@@ -80,22 +84,13 @@ pub(crate) fn every_topic<'a>(
     coverage
 }
 
-/// Decides about a filter without wildcards, which matches one topic, after `asked_len` looks at
-/// rules; `None` for any other filter.
-pub(crate) fn only_topic(
-    filter: &TopicFilter,
-    asked_len: usize,
-    steps: &mut Steps,
-    is_allowed: impl FnOnce(&str) -> bool,
-) -> Option<Coverage> {
-    if !filter.is_exact() {
-        return None;
+/// Decides about a filter without wildcards, which matches one topic.
+fn only_topic(topic: &str, rules: &[Rule<'_>], who: &Who<'_>, steps: &mut Steps) -> Coverage {
+    if !steps.take(1 + rules.len()) {
+        return Coverage::Undecided;
     }
-    Some(match steps.take(1 + asked_len) {
-        false => Coverage::Undecided,
-        true if is_allowed(filter.as_str()) => Coverage::Whole,
-        true => Coverage::Partial,
-    })
+    let hit = rules.iter().find(|rule| rule.template.matches(topic, who));
+    if hit.is_some_and(|rule| rule.allows) { Coverage::Whole } else { Coverage::Partial }
 }
 
 struct Walk<'a, 'f> {
@@ -177,7 +172,7 @@ impl<'a> Walk<'a, '_> {
     /// Adds the states one level further; false if they are too many.
     fn push_next(&mut self, state: &State, open: &mut Vec<State>) -> bool {
         // Rules by the level that they want, and those that take any.
-        let mut by_text: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        let mut by_text: BTreeMap<Cow<'_, str>, Vec<u32>> = BTreeMap::new();
         let mut any = Vec::new();
         for &number in &state.alive {
             let template = self.rules[number as usize].template;

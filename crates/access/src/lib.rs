@@ -5,30 +5,38 @@
 //! - [`emqx_users`]: users of EMQX, with their hashes.
 //! - [`Remembered`]: logins that were verified a short while ago, as HMACs.
 //! - [`TokenVerifier`]: JSON Web Tokens, with the keys that they are verified with.
-//! - [`ClientRules`]: what one client may do, by the rules of its token and the access list.
-//! - [`Acl`]: an access list in the format of mosquitto, evaluated as mosquitto does, and the exact
-//!   decision whether every topic of a filter may be read.
+//! - [`ClientRules`]: what one client may do, by the rules of its token and the broker's, and the
+//!   exact decision whether every topic of a filter may be read.
+//! - [`AccessList`]: the rules of a broker: a [`RuleSet`], from a rules file in TOML, or an
+//!   [`Acl`], in the format of mosquitto and evaluated as mosquitto does.
 //! - [`Bans`]: addresses, client identifiers and users that may not connect.
 //!
 //! Nothing here knows sockets, sessions or time; nothing recurses, and the work of every call is
 //! bounded. Parsing takes untrusted text: it never panics, and errors name file and line.
 
 mod acl;
+mod address;
 mod bans;
 mod client_rules;
 mod covers;
+mod decision;
 mod emqx;
 mod file;
 mod hash;
 mod jwt;
+mod kinds;
+mod list;
 mod remembered;
+mod rules;
 mod template;
+mod toml_text;
 mod users;
 
-pub use acl::{Access, Acl, Cause, Decision};
+pub use acl::Acl;
 pub use bans::{Ban, Bans};
 pub use client_rules::ClientRules;
 pub use covers::{Coverage, STEPS_MAX, Steps};
+pub use decision::{Access, Cause, Decision};
 pub use emqx::{EmqxHash, EmqxUser, UnknownHash, emqx_users};
 pub use file::{FILE_BYTES_MAX, FileError, read_text};
 pub use hash::{DigestKind, HashError, Memory, NoRandomness, SaltPlace, Scheme, StoredPassword};
@@ -36,6 +44,9 @@ pub use jwt::{
     TokenAcl, TokenClient, TokenError, TokenRules, TokenVerifier, VerifiedToken, is_claim_template,
     looks_like_token,
 };
+pub use kinds::{PublishKind, PublishKinds, SubscriptionKind};
+pub use list::AccessList;
 pub use remembered::{ProcessKey, Proof, Remembered};
-pub use template::Who;
+pub use rules::RuleSet;
+pub use template::{Origin, Who};
 pub use users::{NameError, Users, check_name, delete_user, hash_plain, set_user, set_users};

@@ -1,5 +1,8 @@
 //! Topic filters of rules, in which a level may stand for the client's user name or identifier.
 
+use std::borrow::Cow;
+use std::net::{IpAddr, SocketAddr};
+
 use tacho_topic::{FilterError, TopicFilter};
 
 /// The client that rules are asked about.
@@ -9,6 +12,29 @@ pub struct Who<'a> {
     pub user: Option<&'a str>,
     /// The client identifier.
     pub client_id: &'a str,
+    /// Where it has connected from.
+    pub origin: Origin,
+}
+
+impl<'a> Who<'a> {
+    /// A client of which it is not known where it has connected from.
+    pub const fn new(user: Option<&'a str>, client_id: &'a str) -> Self {
+        Self { user, client_id, origin: Origin::UNKNOWN }
+    }
+}
+
+/// Where a client has connected from, as far as that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Its address.
+    pub address: Option<IpAddr>,
+    /// The configured address of the listener that it has connected to.
+    pub listener: Option<SocketAddr>,
+}
+
+impl Origin {
+    /// Nothing is known.
+    pub const UNKNOWN: Self = Self { address: None, listener: None };
 }
 
 /// What a level may stand for.
@@ -58,12 +84,31 @@ enum Level {
     Single,
     Multi,
     Name(Placeholder),
+    /// Text with names in it.
+    Parts(Box<[Part]>),
+}
+
+/// A piece of a level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(Box<str>),
+    Name(Placeholder),
+}
+
+impl Part {
+    /// `None` where the client has no such name.
+    fn value<'a>(&'a self, who: &Who<'a>) -> Option<&'a str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Name(name) => name.value(who),
+        }
+    }
 }
 
 /// A level of a template, for one client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LevelFor<'a> {
-    Text(&'a str),
+    Text(Cow<'a, str>),
     Single,
     Multi,
     /// The client has no value for it: no level is equal.
@@ -77,6 +122,8 @@ pub(crate) enum TemplateError {
     Filter(#[from] FilterError),
     #[error("`%u` and `%c` must stand alone in their level")]
     PartOfLevel,
+    #[error("`%` begins `%c`, `%u` or `%%`")]
+    UnknownPlaceholder,
 }
 
 impl Template {
@@ -108,9 +155,31 @@ impl Template {
         })
     }
 
+    /// A filter in which `%u` is the user name, `%c` the client identifier and `%%` a `%`, also as
+    /// parts of a level.
+    pub(crate) fn with_parts(text: &str) -> Result<Self, TemplateError> {
+        let filter = TopicFilter::parse(text)?;
+        let level = |level: &str| match level {
+            "+" => Ok(Level::Single),
+            "#" => Ok(Level::Multi),
+            text => parts(text).map(level_of),
+        };
+        Ok(Self {
+            levels: filter.levels().map(level).collect::<Result<_, _>>()?,
+            starts_with_dollar: text.starts_with('$'),
+        })
+    }
+
+    /// It up to the first level with this placeholder, and whatever follows; `None` without one.
+    pub(crate) fn cut_at(&self, placeholder: Placeholder) -> Option<Self> {
+        let at = self.levels.iter().position(|level| level.names(placeholder))?;
+        let levels = self.levels[..at].iter().cloned().chain([Level::Multi]).collect();
+        Some(Self { levels, starts_with_dollar: self.starts_with_dollar })
+    }
+
     /// Whether it has this placeholder.
     pub(crate) fn names(&self, placeholder: Placeholder) -> bool {
-        self.levels.contains(&Level::Name(placeholder))
+        self.levels.iter().any(|level| level.names(placeholder))
     }
 
     pub(crate) const fn starts_with_dollar(&self) -> bool {
@@ -130,35 +199,121 @@ impl Template {
     /// [`is_plain`].
     pub(crate) fn level<'a>(&'a self, depth: usize, who: &Who<'a>) -> Option<LevelFor<'a>> {
         Some(match self.levels.get(depth)? {
-            Level::Text(text) => LevelFor::Text(text),
+            Level::Text(text) => LevelFor::Text(Cow::Borrowed(text)),
             Level::Single => LevelFor::Single,
             Level::Multi => LevelFor::Multi,
-            Level::Name(name) => name.value(who).map_or(LevelFor::Nothing, LevelFor::Text),
+            Level::Name(name) => match name.value(who) {
+                Some(value) => LevelFor::Text(Cow::Borrowed(value)),
+                None => LevelFor::Nothing,
+            },
+            Level::Parts(parts) => {
+                let whole: Option<String> = parts.iter().map(|part| part.value(who)).collect();
+                whole.map_or(LevelFor::Nothing, |whole| LevelFor::Text(Cow::Owned(whole)))
+            }
         })
     }
 
     /// Whether it matches a topic, for one client.
     pub(crate) fn matches(&self, topic: &str, who: &Who<'_>) -> bool {
-        if topic.starts_with('$') && !self.starts_with_dollar {
+        if topic.starts_with('$') != self.starts_with_dollar {
             return false;
         }
         let mut topic_levels = topic.split('/');
         for level in &self.levels {
-            let wanted = match level {
-                Level::Multi => return true,
-                Level::Single => None,
-                Level::Text(text) => Some(&**text),
-                Level::Name(name) => match name.value(who) {
-                    Some(value) => Some(value),
-                    None => return false,
-                },
+            if matches!(level, Level::Multi) {
+                return true;
+            }
+            let Some(found) = topic_levels.next() else { return false };
+            let is_same = match level {
+                Level::Single | Level::Multi => true,
+                Level::Text(text) => **text == *found,
+                Level::Name(name) => name.value(who) == Some(found),
+                Level::Parts(parts) => behind(parts, found, who) == Some(""),
             };
-            match topic_levels.next() {
-                Some(found) if wanted.is_none_or(|wanted| wanted == found) => {}
-                _ => return false,
+            if !is_same {
+                return false;
             }
         }
         topic_levels.next().is_none()
+    }
+}
+
+impl Level {
+    fn names(&self, placeholder: Placeholder) -> bool {
+        match self {
+            Self::Name(name) => *name == placeholder,
+            Self::Parts(parts) => parts.contains(&Part::Name(placeholder)),
+            Self::Text(_) | Self::Single | Self::Multi => false,
+        }
+    }
+}
+
+/// What follows these parts in a text that begins with them, one behind the other.
+fn behind<'t>(parts: &[Part], text: &'t str, who: &Who<'_>) -> Option<&'t str> {
+    parts.iter().try_fold(text, |rest, part| rest.strip_prefix(part.value(who)?))
+}
+
+/// The parts of a text with placeholders.
+fn parts(text: &str) -> Result<Vec<Part>, TemplateError> {
+    let mut parts = Vec::new();
+    let mut plain = String::new();
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        if character != '%' {
+            plain.push(character);
+            continue;
+        }
+        let name = match characters.next() {
+            Some('u') => Placeholder::User,
+            Some('c') => Placeholder::ClientId,
+            Some('%') => {
+                plain.push('%');
+                continue;
+            }
+            _ => return Err(TemplateError::UnknownPlaceholder),
+        };
+        if !plain.is_empty() {
+            parts.push(Part::Text(std::mem::take(&mut plain).into()));
+        }
+        parts.push(Part::Name(name));
+    }
+    if !plain.is_empty() {
+        parts.push(Part::Text(plain.into()));
+    }
+    Ok(parts)
+}
+
+fn level_of(mut parts: Vec<Part>) -> Level {
+    match (parts.len(), parts.pop()) {
+        (_, None) => Level::Text("".into()),
+        (1, Some(Part::Text(text))) => Level::Text(text),
+        (1, Some(Part::Name(name))) => Level::Name(name),
+        (_, Some(last)) => {
+            parts.push(last);
+            Level::Parts(parts.into())
+        }
+    }
+}
+
+/// A name with placeholders, of a client identifier; a last `*` stands for any further text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamePattern {
+    parts: Box<[Part]>,
+    is_prefix: bool,
+}
+
+impl NamePattern {
+    pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
+        let (text, is_prefix) = match text.strip_suffix('*') {
+            Some(prefix) => (prefix, true),
+            None => (text, false),
+        };
+        Ok(Self { parts: parts(text)?.into(), is_prefix })
+    }
+
+    pub(crate) fn matches(&self, name: &str, who: &Who<'_>) -> bool {
+        let rest = behind(&self.parts, name, who);
+        rest.is_some_and(|rest| self.is_prefix || rest.is_empty())
     }
 }
 
@@ -166,7 +321,7 @@ impl Template {
 mod tests {
     use super::*;
 
-    const WHO: Who<'static> = Who { user: Some("ann"), client_id: "c1" };
+    const WHO: Who<'static> = Who::new(Some("ann"), "c1");
 
     #[test]
     fn templates_match_like_filters_and_fill_in_names() {
@@ -191,11 +346,62 @@ mod tests {
 
     #[test]
     fn a_name_never_reaches_topics_of_the_broker() {
-        let who = Who { user: Some("$SYS"), client_id: "$SYS" };
+        let who = Who::new(Some("$SYS"), "$SYS");
         assert!(!Template::pattern("%u/#").unwrap().matches("$SYS/x", &who));
         assert!(!Template::pattern("%c/#").unwrap().matches("$SYS/x", &who));
-        let nameless = Who { user: None, client_id: "c" };
+        let nameless = Who::new(None, "c");
         assert!(!Template::pattern("%u/#").unwrap().matches("/x", &nameless));
+    }
+
+    #[test]
+    fn names_fill_parts_of_levels() {
+        for (text, topic, expected) in [
+            ("up/dev-%c/#", "up/dev-c1/x", true),
+            ("up/dev-%c/#", "up/dev-c2/x", false),
+            ("up/dev-%c/#", "up/dev-c1x", false),
+            ("%u-%c/+", "ann-c1/x", true),
+            ("%u%c", "annc1", true),
+            ("%c", "c1", true),
+            ("100%%/%%c", "100%/%c", true),
+            ("100%%/%%c", "100%/c1", false),
+        ] {
+            let template = Template::with_parts(text).expect(text);
+            assert_eq!(template.matches(topic, &WHO), expected, "{text} on {topic}");
+        }
+        let nameless = Who::new(None, "c");
+        assert!(!Template::with_parts("a%u").unwrap().matches("a", &nameless));
+        for text in ["a/%", "a/%x", "%C"] {
+            assert_eq!(Template::with_parts(text), Err(TemplateError::UnknownPlaceholder));
+        }
+        assert!(Template::with_parts("a%c+/b").is_err());
+    }
+
+    #[test]
+    fn a_template_is_cut_before_a_name() {
+        let cut = |text: &str| Template::with_parts(text).unwrap().cut_at(Placeholder::ClientId);
+        assert_eq!(cut("a/%u/x-%c/b"), Some(Template::with_parts("a/%u/#").unwrap()));
+        assert_eq!(cut("%c"), Some(Template::with_parts("#").unwrap()));
+        assert_eq!(cut("a/%u"), None);
+        // Of topics that begin with `$`, as before.
+        let cut = cut("$%c/a").unwrap();
+        assert!(cut.matches("$x/b", &WHO) && !cut.matches("x/b", &WHO));
+    }
+
+    #[test]
+    fn name_patterns_fill_in_names_and_end_anywhere_with_a_star() {
+        for (text, name, expected) in [
+            ("c1", "c1", true),
+            ("c1", "c12", false),
+            ("c*", "c1", true),
+            ("*", "", true),
+            ("%u", "ann", true),
+            ("%u-*", "ann-7", true),
+            ("%u-*", "anna-7", false),
+        ] {
+            assert_eq!(NamePattern::parse(text).unwrap().matches(name, &WHO), expected, "{text}");
+        }
+        assert!(!NamePattern::parse("%u*").unwrap().matches("x", &Who::new(None, "x")));
+        assert!(NamePattern::parse("%x").is_err());
     }
 
     #[test]

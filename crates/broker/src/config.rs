@@ -92,6 +92,12 @@ pub enum ConfigError {
         "the listener {0} has `allow_anonymous = false` and no password file: no client could log in"
     )]
     ClosedListener(String),
+    /// What clients may do is said twice.
+    #[error(
+        "both `acl_file` (--acl-file) and `rules_file` (--rules-file) are set: they are two \
+         formats of the same, so use one of them"
+    )]
+    TwoAccessLists,
     /// A file of access control cannot be used.
     #[error(transparent)]
     Access(#[from] FileError),

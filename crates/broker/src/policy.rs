@@ -1,10 +1,13 @@
-//! The policy: password files by listener, keys of tokens, the access list and bans, as read last.
+//! The policy: password files by listener, keys of tokens, access rules and bans, as read last.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tacho_access::{Acl, Bans, FileError, TokenRules, TokenVerifier, Users, read_text};
+use tacho_access::{
+    AccessList, Acl, Bans, FileError, RuleSet, TokenRules, TokenVerifier, Users, read_text,
+};
 
 use crate::config::Config;
 use crate::keys::stable_hash;
@@ -18,7 +21,7 @@ pub(crate) struct Policy {
     users: Vec<Option<Arc<Users>>>,
     /// Of all listeners.
     tokens: Option<Arc<TokenVerifier>>,
-    acl: Option<Acl>,
+    list: Option<AccessList>,
     bans: Bans,
 }
 
@@ -37,9 +40,9 @@ impl Policy {
         self.tokens.as_ref()
     }
 
-    /// The access list, if there is one.
-    pub(crate) const fn acl(&self) -> Option<&Acl> {
-        self.acl.as_ref()
+    /// The access rules, if there are any.
+    pub(crate) const fn list(&self) -> Option<&AccessList> {
+        self.list.as_ref()
     }
 
     /// Who may not connect.
@@ -61,7 +64,10 @@ pub(crate) struct Files {
     /// With what is asked of tokens.
     token_keys: Option<(PathBuf, TokenRules)>,
     acl: Option<PathBuf>,
+    rules: Option<PathBuf>,
     bans: Option<PathBuf>,
+    /// Addresses of the listeners, which rules may name.
+    listeners: Vec<SocketAddr>,
 }
 
 /// The files as read, to be parsed.
@@ -75,7 +81,9 @@ impl Files {
             passwords: passwords.collect(),
             token_keys: jwt.map(|jwt| (jwt.key_file.clone(), jwt.rules())),
             acl: config.access.acl_file.clone(),
+            rules: config.access.rules_file.clone(),
             bans: config.access.ban_file.clone(),
+            listeners: config.listeners.iter().map(|listener| listener.address).collect(),
         }
     }
 
@@ -90,9 +98,9 @@ impl Files {
     /// Tells of what has no effect, or more than may be meant.
     fn warn(&self, policy: &Policy) {
         let has_open = policy.tokens.is_none() && policy.users.iter().any(Option::is_none);
-        if has_open && policy.acl.as_ref().is_some_and(Acl::names_users) {
+        if has_open && policy.list.as_ref().is_some_and(AccessList::names_users) {
             tracing::warn!(
-                "the access list names users, but a listener has no password file: its clients \
+                "the access rules name users, but a listener has no password file: its clients \
                  count as anonymous, since their names are not verified"
             );
         }
@@ -114,7 +122,8 @@ impl Files {
 
     fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         let token_keys = self.token_keys.iter().map(|(path, _)| path);
-        self.passwords.iter().chain([&self.acl, &self.bans]).flatten().chain(token_keys)
+        let lists = [&self.acl, &self.rules, &self.bans];
+        self.passwords.iter().chain(lists).flatten().chain(token_keys)
     }
 
     pub(crate) fn read(&self) -> Result<Texts, FileError> {
@@ -146,10 +155,7 @@ impl Files {
             parsed.insert(path, Arc::clone(&read));
             users.push(Some(read));
         }
-        let acl = match &self.acl {
-            Some(path) => Some(Acl::parse(&path.display().to_string(), texts.of(path))?),
-            None => None,
-        };
+        let list = self.parse_list(texts)?;
         let tokens = match &self.token_keys {
             Some((path, rules)) => {
                 let shown = path.display().to_string();
@@ -162,7 +168,18 @@ impl Files {
             Some(path) => Bans::parse(&path.display().to_string(), texts.of(path))?,
             None => Bans::default(),
         };
-        Ok(Policy { version, users, tokens, acl, bans })
+        Ok(Policy { version, users, tokens, list, bans })
+    }
+
+    fn parse_list(&self, texts: &Texts) -> Result<Option<AccessList>, FileError> {
+        if let Some(path) = &self.rules {
+            let (shown, listeners) = (path.display().to_string(), Some(&*self.listeners));
+            let rules = RuleSet::parse(&shown, texts.of(path), listeners)?;
+            return Ok(Some(AccessList::Rules(rules)));
+        }
+        let Some(path) = &self.acl else { return Ok(None) };
+        let acl = Acl::parse(&path.display().to_string(), texts.of(path))?;
+        Ok(Some(AccessList::Mosquitto(acl)))
     }
 }
 

@@ -170,6 +170,8 @@ counters! {
     /// Connections and CONNECT packets refused: the address, the client identifier or the user is
     /// banned, by the ban file or for failed logins.
     refused_banned_total,
+    /// CONNECT packets of clients that the access rules do not let connect.
+    denied_connects_total,
     /// PUBLISH packets that the access rules do not allow.
     denied_publishes_total,
     /// Subscriptions that the access rules do not grant.

@@ -70,6 +70,9 @@ pub(crate) struct BrokerArgs {
     /// What clients may publish and subscribe to, in the format of mosquitto's acl_file.
     #[arg(long, value_name = "FILE")]
     acl_file: Option<PathBuf>,
+    /// What clients may do, by rules in TOML (docs/access-control.md), instead of an acl_file.
+    #[arg(long, value_name = "FILE")]
+    rules_file: Option<PathBuf>,
     /// Addresses, client identifiers and users that may not connect (TOML).
     #[arg(long, value_name = "FILE")]
     ban_file: Option<PathBuf>,
@@ -162,6 +165,9 @@ impl BrokerArgs {
         }
         if self.acl_file.is_some() {
             raw.access.acl_file.clone_from(&self.acl_file);
+        }
+        if self.rules_file.is_some() {
+            raw.access.rules_file.clone_from(&self.rules_file);
         }
         if self.ban_file.is_some() {
             raw.access.ban_file.clone_from(&self.ban_file);
@@ -277,7 +283,8 @@ fn about_access(config: &Config) -> String {
     if let Some(jwt) = &config.access.jwt {
         about.push_str(&format!("; tokens by the keys of {}", jwt.key_file.display()));
     }
-    if let Some(path) = &config.access.acl_file {
+    let lists = [&config.access.acl_file, &config.access.rules_file];
+    for path in lists.into_iter().flatten() {
         about.push_str(&format!("; access rules from {}", path.display()));
     }
     if let Some(path) = &config.access.ban_file {

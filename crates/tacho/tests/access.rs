@@ -164,6 +164,55 @@ fn acl_explain_names_the_line() {
     assert!(explain(&["publish", "a"], 104).contains("acl:2: "));
 }
 
+#[test]
+fn acl_explain_names_the_rule_of_a_rules_file() {
+    let folder = TempDir::new().expect("a folder");
+    let (path, file) = at(&folder, "rules.toml");
+    let rules = "[users]\nann = 'staff'\n[roles.staff]\n\
+                 [[rules]]\ndeny = 'connect'\naddresses = '10.0.0.0/8'\n\
+                 [[rules]]\nallow = 'connect'\nlisteners = '1883'\n\n\
+                 [[rules]]\nallow = ['publish', 'subscribe']\ntopics = 'a/#'\nroles = 'staff'\n\
+                 qos = [0, 1]\nretain = false\n# the end\n\
+                 [[rules]]\nallow = 'subscribe'\ntopics = 'work/%c'\nshared = true\n";
+    fs::write(&path, rules).expect("writes");
+    let explain = |rest: &[&str], code: i32| {
+        let arguments = [&["acl", "explain", "--rules-file", &file][..], rest];
+        said(&arguments.concat(), "", code)
+    };
+    let staff = "rules.toml:11: allow = ['publish', 'subscribe']; topics = 'a/#'; roles = 'staff'";
+    for (rest, code, words) in [
+        (&["-u", "ann", "publish", "a/x"][..], 0, staff),
+        (&["-u", "ann", "publish", "a/x"], 0, "roles: staff"),
+        (&["-u", "ann", "publish", "a/x", "--qos", "2"], 99, "no rule of"),
+        (&["-u", "ann", "publish", "a/x", "--retain"], 99, "no rule of"),
+        (&["-u", "bob", "publish", "a/x"], 99, "no rule of"),
+        (&["-u", "ann", "subscribe", "a/#"], 0, "every topic"),
+        (&["-u", "ann", "subscribe", "a/x"], 0, staff),
+        (&["-u", "ann", "receive", "a/x"], 0, staff),
+        (&["subscribe", "work/client"], 99, "no rule of"),
+        (&["subscribe", "$share/g/work/client"], 0, "rules.toml:18: "),
+        (&["subscribe", "$share/g/work/+"], 99, "not every topic"),
+        (&["-i", "c/1", "receive", "work/c/1"], 99, "control character"),
+        (&["connect", "--address", "10.1.1.1"], 99, "rules.toml:4: deny = 'connect'"),
+        (&["connect", "--address", "::1", "--listener", "127.0.0.1:1883"], 0, "rules.toml:7: "),
+        (&["connect", "--address", "::1", "--listener", "127.0.0.1:1884"], 99, "no rule of"),
+        (&["publish"], 1, "TOPIC"),
+    ] {
+        let answer = explain(rest, code);
+        assert!(answer.contains(words), "{rest:?}: {answer}");
+    }
+    let (config, config_shown) = at(&folder, "broker.toml");
+    let listen = |port: u16| format!("listen = [{port}]\n[access]\nrules_file = '{file}'\n");
+    let rest = ["acl", "explain", "--config", &config_shown, "-u", "ann", "publish", "a/x"];
+    fs::write(&config, listen(1883)).expect("writes");
+    assert!(said(&rest, "", 0).contains(staff));
+    // What the rules name must be there.
+    fs::write(&config, listen(1884)).expect("writes");
+    assert!(said(&rest, "", 104).contains("rules.toml:9: `listeners`: no listener"));
+    fs::write(&path, "[[rules]]\nallow = 'all'\n").expect("writes");
+    assert!(explain(&["publish", "a"], 104).contains("rules.toml:1: `topics` is missing"));
+}
+
 /// A broker whose log is read line by line; killed when dropped.
 struct Broker {
     child: Child,
@@ -419,6 +468,9 @@ fn files_that_cannot_be_used_end_the_start() {
     let answer = start("--password-file", &[]);
     assert!(answer.contains("file:1: ") && !answer.contains("hunter2"), "{answer}");
     assert!(start("--acl-file", &["--check-config"]).contains("file:1: "));
+    assert!(start("--rules-file", &["--check-config"]).contains("file:1: "));
+    let two = start("--rules-file", &["--acl-file", &file, "--check-config"]);
+    assert!(two.contains("--acl-file") && two.contains("--rules-file"), "{two}");
     let missing = ["broker", "--listen", "0", "--acl-file", "/nowhere"];
     assert!(said(&missing, "", 104).contains("/nowhere: cannot read it"));
     let both = start("--password-file", &["--allow-anonymous", "--check-config"]);

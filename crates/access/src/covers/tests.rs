@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const WHO: Who<'static> = Who { user: None, client_id: "c" };
+const WHO: Who<'static> = Who::new(None, "c");
 
 /// All topics of up to so many of these levels.
 pub(crate) fn topics(levels: &[&str], len_max: usize) -> Vec<String> {

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::acl::Access;
 use crate::covers::Rule;
+use crate::decision::Access;
 use crate::template::{Placeholder, Template, Who, is_plain};
 
 /// All are walked for each new topic.
@@ -103,10 +103,6 @@ impl TokenAcl {
         used.any(|name| !name.value(who).is_some_and(is_plain))
     }
 
-    pub(crate) const fn len(&self) -> usize {
-        self.rules.len()
-    }
-
     pub(crate) const fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -114,7 +110,7 @@ impl TokenAcl {
     /// The rules about one access, in the order in which they are asked.
     pub(crate) fn asked(&self, access: Access) -> impl Iterator<Item = Rule<'_>> {
         let is_asked = move |rule: &&TokenRule| match access {
-            Access::Publish => rule.publish,
+            Access::Publish(_) => rule.publish,
             Access::Receive => rule.receive,
         };
         let rules = self.rules.iter().filter(is_asked);

@@ -82,7 +82,7 @@ impl TokenRules {
         let user = user.filter(is_name).ok_or_else(|| TokenError::User(self.user_claim.clone()))?;
         // A number that is too large for 64 bits is the largest of them.
         let expires_unix_s = expires.map(|expires| (expires + leeway).ceil() as u64);
-        let acl = self.acl(claims, &Who { user: Some(user), client_id: client.client_id })?;
+        let acl = self.acl(claims, &Who::new(Some(user), client.client_id))?;
         Ok(VerifiedToken { user: user.to_owned(), expires_unix_s, acl })
     }
 

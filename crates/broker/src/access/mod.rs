@@ -8,6 +8,7 @@ mod logins;
 mod unix_offset;
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,6 +57,8 @@ pub(crate) struct SharedAccess {
     pub(crate) settings: AccessSettings,
     /// By listener: clients without credentials are admitted where there is a password file.
     admits_anonymous: Vec<bool>,
+    /// By listener: its configured address.
+    listeners: Vec<SocketAddr>,
     /// The policy at the start. Shards get later ones by mail.
     pub(crate) first: Arc<Policy>,
     pub(crate) logins: Logins,
@@ -74,6 +77,7 @@ impl SharedAccess {
         Ok(Self {
             settings: config.access.clone(),
             admits_anonymous: config.listeners.iter().map(|l| l.allow_anonymous).collect(),
+            listeners: config.listeners.iter().map(|listener| listener.address).collect(),
             first: access.policy(),
             logins,
             audit: access.audit().clone(),
@@ -81,6 +85,11 @@ impl SharedAccess {
             key: ProcessKey::new()?,
             unix_offset: access.unix_offset(),
         })
+    }
+
+    /// The configured address of a listener.
+    pub(crate) fn address_of(&self, listener: u16) -> Option<SocketAddr> {
+        self.listeners.get(usize::from(listener)).copied()
     }
 
     pub(crate) fn admits_anonymous(&self, listener: u16) -> bool {

@@ -19,6 +19,9 @@ pub struct AccessSettings {
     /// Access list: what clients may publish, subscribe to and receive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acl_file: Option<PathBuf>,
+    /// Rules file: the same in a format of our own, instead of an access list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rules_file: Option<PathBuf>,
     /// Bans: addresses, client identifiers and users that may not connect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ban_file: Option<PathBuf>,
@@ -95,6 +98,7 @@ impl Default for AccessSettings {
         Self {
             password_file: None,
             acl_file: None,
+            rules_file: None,
             ban_file: None,
             audit_file: None,
             audit_bytes_max: 100 * 1024 * 1024,
@@ -116,6 +120,9 @@ impl Default for AccessSettings {
 
 impl AccessSettings {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if self.acl_file.is_some() && self.rules_file.is_some() {
+            return Err(ConfigError::TwoAccessLists);
+        }
         check_range("access.check_s", self.check_s.into(), 0, 86_400, "from 0 to 86400")?;
         let (min, expected) = (64 * 1024, "at least 65536");
         check_range(

@@ -8,6 +8,7 @@ mod logins;
 mod owners;
 mod reload;
 mod rules;
+mod rules_file;
 mod tokens;
 
 use std::fs;
@@ -45,6 +46,18 @@ impl Files {
         fs::write(self.path("acl"), text).unwrap();
     }
 
+    /// Users whose password is their name, and rules in TOML.
+    fn with_rules(users: &[&str], rules: &str) -> Self {
+        let users: Vec<(&str, &str)> = users.iter().map(|user| (*user, *user)).collect();
+        let files = Self::new(&users, None);
+        files.set_rules(rules);
+        files
+    }
+
+    fn set_rules(&self, text: &str) {
+        fs::write(self.path("rules.toml"), text).unwrap();
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -54,6 +67,9 @@ impl Files {
         let mut text = format!("[access]\npassword_file = {:?}\n", self.path("users"));
         if self.path("acl").exists() {
             text.push_str(&format!("acl_file = {:?}\n", self.path("acl")));
+        }
+        if self.path("rules.toml").exists() {
+            text.push_str(&format!("rules_file = {:?}\n", self.path("rules.toml")));
         }
         text
     }

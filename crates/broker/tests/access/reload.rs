@@ -13,7 +13,7 @@ const BEFORE: &str = "user ann\ntopic #\nuser bob\ntopic #\n";
 /// Ann may not have `a` any more.
 const AFTER: &str = "user ann\ntopic #\ntopic deny a/#\nuser bob\ntopic #\n";
 
-fn lasting(broker: &TestBroker, id: &str, user: &str) -> (Client, bool) {
+pub(super) fn lasting(broker: &TestBroker, id: &str, user: &str) -> (Client, bool) {
     let properties = ConnectProperties { session_expiry_s: Some(600), ..Default::default() };
     let connect = Connect { clean_start: false, properties, ..login(id, Version::V5, user, user) };
     let mut client = broker.client(Version::V5);
@@ -23,7 +23,7 @@ fn lasting(broker: &TestBroker, id: &str, user: &str) -> (Client, bool) {
 }
 
 /// Until all shards have what the files say now.
-fn reload(broker: &TestBroker, shards: u64) {
+pub(super) fn reload(broker: &TestBroker, shards: u64) {
     let before = broker.counter("access_reloads_total");
     assert_eq!(broker.reload_access(), AccessReloaded::New);
     wait_until("a reload", || broker.counter("access_reloads_total") == before + shards);

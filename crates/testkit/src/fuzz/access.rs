@@ -1,12 +1,14 @@
 //! Files of access control and tokens with any content: read, or refused with a message.
 
 use tacho_access::{
-    Access, Acl, Bans, Coverage, Steps, TokenClient, TokenRules, TokenVerifier, Users, Who,
-    emqx_users, looks_like_token,
+    Access, AccessList, Acl, Bans, ClientRules, Coverage, FileError, RuleSet, Steps,
+    SubscriptionKind, TokenClient, TokenRules, TokenVerifier, Users, Who, emqx_users,
+    looks_like_token,
 };
 use tacho_topic::TopicFilter;
 
-const WHO: Who<'static> = Who { user: Some("ann"), client_id: "c1" };
+const WHO: Who<'static> = Who::new(Some("ann"), "c1");
+const KIND: SubscriptionKind<'static> = SubscriptionKind { qos: 1, group: None };
 const FILTERS: [&str; 8] = ["#", "+", "a/#", "a/+", "+/b", "a/b", "$SYS/#", "home/+/ann"];
 const TOPICS: [&str; 8] = ["a", "b", "a/b", "a/b/c", "a/x", "/", "$SYS/x", "home/x/ann"];
 /// A million rounds of a hash would be a second.
@@ -16,13 +18,14 @@ const KEY: &str = "a secret that tokens of the corpus are signed with";
 pub fn check(data: &[u8]) {
     let Some((&kind, rest)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(rest) else { return };
-    match kind % 8 {
-        0 => access_list(text),
+    match kind % 9 {
+        0 => access_list(Acl::parse("file", text).map(AccessList::Mosquitto)),
         1 => users(text),
         2 => imported("users.csv", text),
         3 => imported("users.json", text),
         4 => refused(TokenVerifier::parse("file", text, rules())),
-        5 => refused(Bans::parse("file", text)),
+        7 => refused(Bans::parse("file", text)),
+        8 => access_list(RuleSet::parse("file", text, None).map(AccessList::Rules)),
         _ => token(text),
     }
 }
@@ -34,17 +37,18 @@ fn refused<T, E: std::fmt::Display>(result: Result<T, E>) {
 }
 
 /// A filter that is granted as a whole has no topic that is denied.
-fn access_list(text: &str) {
-    let acl = match Acl::parse("file", text) {
-        Ok(acl) => acl,
-        Err(error) => return assert!(error.line().is_some(), "{error}"),
+fn access_list(parsed: Result<AccessList, FileError>) {
+    let list = match parsed {
+        Ok(list) => list,
+        Err(error) => return assert!(!error.to_string().trim().is_empty()),
     };
+    let rules = ClientRules { token: None, list: Some(&list) };
     for filter in FILTERS {
         // Invariant: the filters above are valid.
         let filter = TopicFilter::parse(filter).expect("valid");
-        let coverage = acl.covers(&WHO, &filter, &mut Steps::default());
+        let coverage = rules.covers(&WHO, &filter, &KIND, &mut Steps::default());
         let mut matched = TOPICS.into_iter().filter(|topic| filter.matches(topic));
-        let denied = matched.find(|topic| !acl.decide(&WHO, Access::Receive, topic).is_allowed);
+        let denied = matched.find(|topic| !rules.decide(&WHO, Access::Receive, topic).is_allowed);
         assert!(coverage != Coverage::Whole || denied.is_none(), "{filter:?} {denied:?}");
     }
 }

@@ -74,15 +74,17 @@ impl Shard {
 }
 
 /// A cause, in words.
-pub(in crate::shard) struct CauseShown(Cause);
+pub(in crate::shard) struct CauseShown(pub(in crate::shard) Cause);
 
 impl Display for CauseShown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Cause::Line(line) => write!(f, "line {line} of the access list"),
+            Cause::Rule(line) => write!(f, "the rule in line {line} of the rules file"),
             Cause::Token => f.write_str("the rules of its token"),
             Cause::NoEntry => f.write_str("no entry of the access list allows it"),
-            Cause::SpecialCharacters => {
+            Cause::NoRule => f.write_str("no rule of the rules file allows it"),
+            Cause::SpecialCharacters | Cause::SpecialName => {
                 f.write_str("the name or identifier of the client contains +, #, / or worse")
             }
         }

@@ -1,6 +1,6 @@
 //! Access control in a shard: the policy in force, logins, and what sessions may do.
 //!
-//! [`permission`](super::permission) says what holds without rules. Where there is no access list a
+//! [`permission`](super::permission) says what holds without rules. Where there are no rules a
 //! question costs one branch.
 
 mod bans;
@@ -12,26 +12,29 @@ mod sweep;
 use std::sync::Arc;
 
 use tacho_access::{
-    Access, ClientRules, Coverage, Proof, Remembered, Steps, TokenAcl, TokenVerifier, Users, Who,
+    Access, AccessList, ClientRules, Coverage, Decision, Origin, Proof, PublishKind, PublishKinds,
+    Remembered, Steps, SubscriptionKind, TokenAcl, TokenVerifier, Users, Who,
 };
+use tacho_codec::QoS;
+use tacho_net::ConnId;
 use tacho_topic::Filter;
 
 use crate::access::SharedAccess;
 use crate::config::{OnDeny, SubscribeCheck};
 use crate::keys::{SessionSlot, User};
 use crate::policy::Policy;
-use crate::shard::Shard;
-use decisions::Decisions;
+use crate::shard::{Net, Shard};
+use decisions::{Decisions, Question, Right};
 use log::LineLimit;
 
 pub(in crate::shard) use bans::Banned;
-pub(in crate::shard) use log::Shown;
+pub(in crate::shard) use log::{CauseShown, Shown};
 pub(in crate::shard) use session::SessionAccess;
 
 /// Owns the policy in force, remembered logins and decisions.
 pub(super) struct AccessRules {
     policy: Arc<Policy>,
-    /// Whether there is an access list, or tokens may have rules. A reload does not change that.
+    /// Whether there are access rules, or tokens may have some. A reload does not change that.
     has_rules: bool,
     /// Whether tokens may have rules.
     has_token_rules: bool,
@@ -55,7 +58,7 @@ impl AccessRules {
         let has_token_rules = settings.jwt.as_ref().is_some_and(|jwt| !jwt.acl_claim.is_empty());
         Self {
             policy: Arc::clone(&shared.first),
-            has_rules: has_token_rules || shared.first.acl().is_some(),
+            has_rules: has_token_rules || shared.first.list().is_some(),
             has_token_rules,
             is_filtered: settings.subscribe == SubscribeCheck::Filtered,
             on_deny: settings.on_deny,
@@ -78,8 +81,8 @@ impl AccessRules {
     }
 
     /// For a session that is made now: what it will be sent was granted by the policy in force.
-    pub(super) fn of_new_session(&self, user: Option<User>) -> SessionAccess {
-        SessionAccess::new(user, self.policy.version())
+    pub(super) fn of_new_session(&self, user: Option<User>, origin: Origin) -> SessionAccess {
+        SessionAccess::new(user, origin, self.policy.version())
     }
 
     /// The users of a listener, if it has a password file.
@@ -107,17 +110,34 @@ impl AccessRules {
         self.remembered.add(proof, now_ns);
     }
 
-    /// Whether a client may publish to a topic: for one that has no session yet.
-    pub(super) fn lets_publish(
+    /// Whether a client may connect, and why; `None` where no rules are about that.
+    pub(super) fn connecting(&self, who: &Who<'_>) -> Option<Decision> {
+        let list = self.policy.list().filter(|list| list.has_connect());
+        list.map(|list| list.connecting(who))
+    }
+
+    /// Whether a client that has no session yet may publish to a topic or receive from it.
+    pub(super) fn lets(
         &self,
         who: &Who<'_>,
         token: Option<&TokenAcl>,
+        access: Access,
         topic: &str,
     ) -> bool {
-        self.rules_of(token).decide(who, Access::Publish, topic).is_allowed
+        self.rules_of(token).decide(who, access, topic).is_allowed
     }
 
-    /// The rules, or the user of a session, are others.
+    /// Whether the publisher of a message must be allowed to receive at its response topic.
+    pub(super) fn asks_response_topics(&self) -> bool {
+        self.policy.list().is_some_and(AccessList::asks_response_topics)
+    }
+
+    /// Whether rules ask where clients have connected from.
+    fn asks_origins(&self) -> bool {
+        self.policy.list().is_some_and(AccessList::names_origins)
+    }
+
+    /// The rules are others.
     fn forget_decisions(&mut self) {
         self.decisions.clear();
         self.epoch = self.epoch.wrapping_add(1);
@@ -130,48 +150,88 @@ impl AccessRules {
 
     /// The rules of a client with these of its token.
     fn rules_of<'a>(&'a self, token: Option<&'a TokenAcl>) -> ClientRules<'a> {
-        ClientRules { token, acl: self.policy.acl() }
+        ClientRules { token, list: self.policy.list() }
     }
 }
 
 impl Shard {
-    /// The session is this user's from now on.
-    pub(super) fn give_to(&mut self, slot: SessionSlot, user: Option<User>) {
+    /// The session is this user's from now on, and its client connects from there.
+    pub(super) fn give_to(&mut self, slot: SessionSlot, user: Option<User>, origin: Origin) {
+        let asks_origins = self.access.asks_origins();
         let access = &mut self.sessions[slot].access;
-        if access.set_user(user) {
+        let has_moved = access.set_origin(origin) && asks_origins;
+        if access.set_user(user) || has_moved {
             access.distrust();
-            self.access.forget_decisions();
+        }
+    }
+
+    /// Where the client of a connection has connected from, if a rules file may ask.
+    pub(super) fn origin_of(&self, net: &Net, conn: ConnId) -> Origin {
+        match self.access.policy.list() {
+            Some(AccessList::Rules(_)) => Origin {
+                address: net.peer_addr(conn).map(|address| address.ip().to_canonical()),
+                listener: self.shared.access.address_of(self.connections.listener_of(conn)),
+            },
+            _ => Origin::UNKNOWN,
         }
     }
 
     /// Whether the rules let a session publish to a topic of the route cache.
     #[inline]
-    pub(super) fn may_publish_to(&mut self, slot: SessionSlot, topic: &Arc<str>) -> bool {
+    pub(super) fn may_publish_to(
+        &mut self,
+        slot: SessionSlot,
+        topic: &Arc<str>,
+        kind: PublishKind,
+    ) -> bool {
         let epoch = self.access.epoch;
-        if self.sessions[slot].access.was_allowed(topic, epoch) {
+        if self.sessions[slot].access.was_allowed(topic, kind, epoch) {
             return true;
         }
-        let is_allowed = self.is_allowed(slot, Access::Publish, topic);
+        let kinds = self.publishing(slot, topic);
+        let is_allowed = kinds.has(kind);
         if is_allowed {
-            self.sessions[slot].access.allow(topic, epoch);
+            self.sessions[slot].access.allow(topic, kinds, epoch);
         }
         is_allowed
     }
 
-    /// Whether the rules let a session publish to a topic, or receive its messages.
-    pub(super) fn is_allowed(&mut self, slot: SessionSlot, access: Access, topic: &str) -> bool {
+    /// The kinds of messages that the rules let a session publish to a topic.
+    pub(super) fn publishing(&mut self, slot: SessionSlot, topic: &str) -> PublishKinds {
+        self.decided(slot, Right::Publish, topic, |rules, who| rules.publishing(who, topic))
+    }
+
+    /// Whether the rules let a session receive the messages of a topic.
+    pub(super) fn may_receive_from(&mut self, slot: SessionSlot, topic: &str) -> bool {
+        let allowed = self.decided(slot, Right::Receive, topic, |rules, who| {
+            match rules.decide(who, Access::Receive, topic).is_allowed {
+                true => PublishKinds::ALL,
+                false => PublishKinds::NONE,
+            }
+        });
+        allowed == PublishKinds::ALL
+    }
+
+    fn decided(
+        &mut self,
+        slot: SessionSlot,
+        right: Right,
+        topic: &str,
+        decide: impl FnOnce(&ClientRules<'_>, &Who<'_>) -> PublishKinds,
+    ) -> PublishKinds {
         let session = &self.sessions[slot];
         let rules = self.access.rules_of(session.access.rules());
         if rules.is_empty() {
-            return true;
+            return PublishKinds::ALL;
         }
-        let asked = decisions::Question { slot, generation: session.generation(), access, topic };
-        if let Some(is_allowed) = self.access.decisions.get(&asked) {
-            return is_allowed;
+        let (generation, identity) = (session.generation(), session.access.identity());
+        let asked = Question { slot, generation, identity, right, topic };
+        if let Some(allowed) = self.access.decisions.get(&asked) {
+            return allowed;
         }
-        let is_allowed = rules.decide(&session.who(), access, topic).is_allowed;
-        self.access.decisions.put(&asked, is_allowed);
-        is_allowed
+        let allowed = decide(&rules, &session.who());
+        self.access.decisions.put(&asked, allowed);
+        allowed
     }
 
     /// Whether a session may not have a message that is about to be sent to it. That is asked only
@@ -181,17 +241,27 @@ impl Shard {
         let is_granted =
             !self.access.is_filtered && session.access.is_trusted(self.access.policy.version());
         // Bridges have rules of their own.
-        !is_granted && session.link().is_none() && !self.is_allowed(slot, Access::Receive, topic)
+        !is_granted && session.link().is_none() && !self.may_receive_from(slot, topic)
     }
 
-    /// Whether the rules grant a session a subscription.
-    pub(super) fn covers(&self, slot: SessionSlot, filter: &Filter, steps: &mut Steps) -> Coverage {
+    /// Whether the rules grant a session a subscription of this QoS.
+    pub(super) fn covers(
+        &self,
+        slot: SessionSlot,
+        (filter, qos): (&Filter, QoS),
+        steps: &mut Steps,
+    ) -> Coverage {
         // A member that left messages out would lose them for its group.
         if self.access.is_filtered && !filter.is_shared() {
             return Coverage::Whole;
         }
         let session = &self.sessions[slot];
         let rules = self.access.rules_of(session.access.rules());
-        rules.covers(&session.who(), filter.topic_filter(), steps)
+        let group = match filter {
+            Filter::Plain(_) => None,
+            Filter::Shared(shared) => Some(shared.group()),
+        };
+        let kind = SubscriptionKind { qos: qos as u8, group };
+        rules.covers(&session.who(), filter.topic_filter(), &kind, steps)
     }
 }

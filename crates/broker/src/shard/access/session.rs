@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tacho_access::TokenAcl;
+use tacho_access::{Origin, PublishKind, PublishKinds, TokenAcl};
 
 use crate::keys::User;
 
@@ -10,27 +10,35 @@ use crate::keys::User;
 #[derive(Clone, Debug, Default)]
 pub(in crate::shard) struct SessionAccess {
     user: Option<User>,
+    /// Where its client has connected from, where a rules file may ask. Boxed: most have none.
+    origin: Option<Box<Origin>>,
+    /// Counts changes of the user and of where it is, as far as rules ask.
+    identity: u32,
     /// The policy that granted everything that the session may be sent; 0: it is not known.
     trusted: u32,
     /// The policy that was last applied to its subscriptions; 0: none.
     applied: u32,
-    /// It is from the journal, which has no rules of tokens, and its client was not here since.
+    /// It is from the journal, which has no rules of tokens and no origins, and its client was not
+    /// here since.
     awaits_client: bool,
-    /// The topic that it was last allowed to publish to, as the route cache has it, and the epoch
-    /// of the decision. A client that stays with one topic costs a comparison of two pointers.
+    /// The topic that it was last allowed to publish to, as the route cache has it, which kinds of
+    /// messages, and the epoch of the decision. A client that stays with one topic costs a
+    /// comparison of two pointers.
     last_topic: Option<Arc<str>>,
+    last_kinds: PublishKinds,
     last_epoch: u32,
 }
 
 impl SessionAccess {
-    pub(super) fn new(user: Option<User>, policy: u32) -> Self {
-        Self { user, trusted: policy, applied: policy, ..Self::default() }
+    pub(super) fn new(user: Option<User>, origin: Origin, policy: u32) -> Self {
+        let mut new = Self { user, trusted: policy, applied: policy, ..Self::default() };
+        new.set_origin(origin);
+        new
     }
 
     /// Of a session from the journal, with its user.
     pub(in crate::shard) fn restored(user: Option<User>) -> Self {
-        let awaits_client = user.is_some();
-        Self { user, awaits_client, ..Self::default() }
+        Self { user, awaits_client: true, ..Self::default() }
     }
 
     pub(in crate::shard) const fn user(&self) -> Option<&User> {
@@ -47,7 +55,27 @@ impl SessionAccess {
         self.user.as_ref()?.rules.as_deref()
     }
 
-    /// Whether the rules of its token are not known.
+    /// Where its client has connected from.
+    pub(in crate::shard) fn origin(&self) -> Origin {
+        self.origin.as_deref().copied().unwrap_or(Origin::UNKNOWN)
+    }
+
+    /// True if it was elsewhere before.
+    pub(super) fn set_origin(&mut self, origin: Origin) -> bool {
+        let is_same = self.origin() == origin;
+        if !is_same {
+            self.origin = (origin != Origin::UNKNOWN).then(|| Box::new(origin));
+        }
+        !is_same
+    }
+
+    /// Tells decisions about its client from those about another one, or elsewhere.
+    #[inline]
+    pub(super) const fn identity(&self) -> u32 {
+        self.identity
+    }
+
+    /// Whether its client was not here since the broker has started.
     pub(super) const fn awaits_client(&self) -> bool {
         self.awaits_client
     }
@@ -63,19 +91,24 @@ impl SessionAccess {
 
     /// Whether it was allowed to publish to this topic when last asked, in this epoch.
     #[inline]
-    pub(super) fn was_allowed(&self, topic: &Arc<str>, epoch: u32) -> bool {
+    pub(super) fn was_allowed(&self, topic: &Arc<str>, kind: PublishKind, epoch: u32) -> bool {
         let is_same = |last: &Arc<str>| Arc::ptr_eq(last, topic);
-        self.last_epoch == epoch && self.last_topic.as_ref().is_some_and(is_same)
+        self.last_epoch == epoch
+            && self.last_kinds.has(kind)
+            && self.last_topic.as_ref().is_some_and(is_same)
     }
 
-    /// It may publish to this topic.
-    pub(super) fn allow(&mut self, topic: &Arc<str>, epoch: u32) {
+    /// It may publish these kinds of messages to this topic.
+    pub(super) fn allow(&mut self, topic: &Arc<str>, kinds: PublishKinds, epoch: u32) {
         (self.last_topic, self.last_epoch) = (Some(Arc::clone(topic)), epoch);
+        self.last_kinds = kinds;
     }
 
-    /// Rights that it got as another user's mean nothing.
-    pub(super) const fn distrust(&mut self) {
+    /// Rights that it got as another user's, or elsewhere, mean nothing.
+    pub(super) fn distrust(&mut self) {
         (self.trusted, self.applied) = (0, 0);
+        self.identity = self.identity.wrapping_add(1);
+        self.last_topic = None;
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use tacho_access::{Coverage, Steps};
-use tacho_codec::ReasonCode;
+use tacho_codec::{QoS, ReasonCode};
 use tacho_net::ConnId;
 use tacho_session::server::End;
 use tacho_topic::Filter;
@@ -70,7 +70,7 @@ impl Shard {
         if self.end_banned(net, slot, conn) {
             return;
         }
-        if has_lost || self.is_users_end(slot, conn) {
+        if has_lost || self.is_users_end(slot, conn) || self.is_shut_out(slot) {
             self.stats.ended_by_rules_total.increment();
             self.log_denied(net, slot, "stay connected", "", &CHANGED);
             self.audit_ended(net, slot, AuditKind::ClientDisconnected, None, CHANGED);
@@ -87,6 +87,13 @@ impl Shard {
         user.is_listed && users.is_some_and(|users| users.get(&user.name).is_none())
     }
 
+    /// Whether the rules do not let the client of a session connect any more.
+    fn is_shut_out(&self, slot: SessionSlot) -> bool {
+        let session = &self.sessions[slot];
+        let decision = self.access.connecting(&session.who());
+        session.link().is_none() && decision.is_some_and(|decision| !decision.is_allowed)
+    }
+
     /// Ends the subscriptions of a session that the rules in force do not grant; true if there were
     /// any.
     pub(in crate::shard) fn end_forbidden_subscriptions(
@@ -96,16 +103,22 @@ impl Shard {
     ) -> bool {
         let version = self.access.policy.version();
         let session = &mut self.sessions[slot];
-        if self.access.has_token_rules && session.access.awaits_client() {
-            return false; // Its token may allow them: it is asked when its client is back.
+        if session.access.awaits_client() {
+            // Its token, or where it connects from, may allow them: it is asked when it is back.
+            let may_have_token = self.access.has_token_rules && session.access.user().is_some();
+            if may_have_token || self.access.asks_origins() {
+                return false;
+            }
         }
         // Bridges have rules of their own.
         if !self.access.has_rules || session.link().is_some() || !session.access.apply(version) {
             return false;
         }
         let session = &self.sessions[slot];
-        let is_forbidden =
-            |filter: &&Filter| self.covers(slot, filter, &mut Steps::default()) != Coverage::Whole;
+        let is_forbidden = |filter: &&Filter| {
+            let qos = self.options_of(slot, filter).map_or(QoS::ExactlyOnce, |options| options.qos);
+            self.covers(slot, (*filter, qos), &mut Steps::default()) != Coverage::Whole
+        };
         let forbidden: Vec<Filter> =
             session.subscriptions.iter().filter(is_forbidden).cloned().collect();
         for filter in &forbidden {

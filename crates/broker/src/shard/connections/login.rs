@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tacho_access::{Proof, Users, Who, looks_like_token};
+use tacho_access::{Access, Proof, PublishKind, Users, Who, looks_like_token};
 use tacho_codec::{Connect, without_bridge_bit};
 use tacho_net::ConnId;
 
@@ -227,6 +227,37 @@ impl Shard {
         }
     }
 
+    /// Whether the rules let a client connect, and leave its will.
+    fn may_be_here(
+        &self,
+        net: &Net,
+        conn: ConnId,
+        connect: &Connect<'_>,
+        client: &ConnectingClient,
+    ) -> Result<(), LoginRefusal> {
+        let user = client.user.as_ref();
+        let who = Who {
+            user: user.map(|user| &*user.name),
+            client_id: &client.key.client_id,
+            origin: self.origin_of(net, conn),
+        };
+        if let Some(decision) = self.access.connecting(&who)
+            && !decision.is_allowed
+        {
+            return Err(LoginRefusal::ByRule(decision.cause));
+        }
+        let Some(will) = &connect.will else { return Ok(()) };
+        let rules = user.and_then(|user| user.rules.as_deref());
+        let kind = PublishKind::new(will.qos as u8, will.retain);
+        let answers = will.properties.response_topic.filter(|_| self.access.asks_response_topics());
+        let asked = answers.map(|topic| (Access::Receive, topic));
+        let mut asked = asked.into_iter().chain([(Access::Publish(kind), will.topic)]);
+        match asked.all(|(access, topic)| self.access.lets(&who, rules, access, topic)) {
+            true => Ok(()),
+            false => Err(LoginRefusal::Will), // [MQTT-3.1.4-2]
+        }
+    }
+
     /// Why a client that is who it says may not have its session all the same.
     pub(super) fn may_open(
         &mut self,
@@ -241,15 +272,8 @@ impl Shard {
         if let Some(banned) = self.ban_of(net, conn, &client.key.client_id, name) {
             return Err(LoginRefusal::InBanFile(banned));
         }
-        if let Some(will) = &connect.will
-            && self.access.has_rules()
-        {
-            let name = user.map(|user| &*user.name);
-            let who = Who { user: name, client_id: &client.key.client_id };
-            let rules = user.and_then(|user| user.rules.as_deref());
-            if !self.access.lets_publish(&who, rules, will.topic) {
-                return Err(LoginRefusal::Will); // [MQTT-3.1.4-2]
-            }
+        if self.access.has_rules() {
+            self.may_be_here(net, conn, connect, client)?;
         }
         let Some(slot) = self.sessions.find(&client.key) else { return Ok(()) };
         if !self.is_strangers(slot, user) {

@@ -117,16 +117,17 @@ impl Shard {
             return None;
         }
         self.connections.admit(conn, permit);
+        let origin = self.origin_of(net, conn);
         Some(match existing {
             Some(slot) => {
-                self.give_to(slot, user);
+                self.give_to(slot, user, origin);
                 (slot, BatchSeq::DONE)
             }
             None => {
                 let ended = self.forget_ended_session(&key);
                 let journaled = self.place_in_journal(level);
                 let slot = self.new_session(key, journaled);
-                self.sessions[slot].access = self.access.of_new_session(user);
+                self.sessions[slot].access = self.access.of_new_session(user, origin);
                 (slot, ended)
             }
         })

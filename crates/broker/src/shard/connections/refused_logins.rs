@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use tacho_access::TokenError;
+use tacho_access::{Cause, TokenError};
 use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_net::ConnId;
 
 use crate::access::{AuditEvent, AuditKind, Name, SharedAccess};
 use crate::authentication::AuthFailure;
 use crate::keys::{ConnectingClient, SessionSlot};
-use crate::shard::access::{Banned, Shown};
+use crate::shard::access::{Banned, CauseShown, Shown};
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
 
@@ -36,6 +36,8 @@ pub(super) enum LoginRefusal {
     Late,
     /// The session of this client identifier is another user's.
     Stranger,
+    /// The access rules do not let it connect.
+    ByRule(Cause),
     /// The will may not be published.
     Will,
 }
@@ -53,7 +55,10 @@ impl LoginRefusal {
             Self::Busy => "too many logins wait to be verified",
             Self::Late => "the password was not verified in time",
             Self::Stranger => "the session of this client identifier belongs to another user",
-            Self::Will => "the access list does not allow the topic of the will",
+            Self::ByRule(cause) => {
+                return Cow::Owned(format!("it may not connect: {}", CauseShown(*cause)));
+            }
+            Self::Will => "the access rules do not allow the will, or its response topic",
         })
     }
 
@@ -79,7 +84,9 @@ impl LoginRefusal {
             }
             Self::Banned | Self::InBanFile(_) => ReasonCode::BANNED,
             Self::Busy | Self::Late => ReasonCode::SERVER_BUSY,
-            Self::Anonymous | Self::Stranger | Self::Will => ReasonCode::NOT_AUTHORIZED,
+            Self::Anonymous | Self::Stranger | Self::ByRule(_) | Self::Will => {
+                ReasonCode::NOT_AUTHORIZED
+            }
         }
     }
 }
@@ -187,6 +194,7 @@ impl Shard {
             LoginRefusal::Banned | LoginRefusal::InBanFile(_) => &stats.refused_banned_total,
             LoginRefusal::Busy | LoginRefusal::Late => &stats.refused_logins_busy_total,
             LoginRefusal::Stranger => &stats.refused_strangers_total,
+            LoginRefusal::ByRule(_) => &stats.denied_connects_total,
             LoginRefusal::Will => &stats.denied_wills_total,
         };
         counter.increment();

@@ -4,18 +4,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tacho_access::Access;
+use tacho_access::{Access, PublishKind};
 use tacho_codec::{PacketId, Publish, QoS, ReasonCode};
 use tacho_net::ConnId;
 use tacho_session::{BatchSeq, Inbound};
 use tacho_topic::owner_shard;
 
-use super::fan_out::Completion;
 use crate::config::OnDeny;
 use crate::delivery::{ForOne, Receipt};
 use crate::keys::{SessionSlot, TenantId};
 use crate::mail::{Mail, SysValue};
 use crate::message::{Intake, Message, Source};
+use crate::shard::delivery::FanOut;
 use crate::shard::durability::{Acknowledge, Sending};
 use crate::shard::output::Flow;
 use crate::shard::permission::may_publish;
@@ -61,10 +61,12 @@ impl Shard {
             return Flow::Continue;
         }
         let routed_version = self.routing.version();
-        let route = self.routing.lookup_near(topic, &mut self.sessions[slot].route_hint);
+        let route = self.routing.lookup(topic);
         let (to, topic) = (route.to.clone(), Arc::clone(&route.topic));
-        if self.access.has_rules() && !self.may_publish_to(slot, &topic) {
-            return self.deny_publish(net, conn, slot, &topic, publish);
+        if self.access.has_rules()
+            && let Some(flow) = self.refuse_by_rules(net, conn, slot, &topic, publish)
+        {
+            return flow;
         }
         let session = &self.sessions[slot];
         let (source, generation) = (session.source(), session.generation());
@@ -92,6 +94,29 @@ impl Shard {
         to.bridges.takes(source) || self.shared.bridges_subscribe.load(Ordering::Relaxed)
     }
 
+    /// Refuses a PUBLISH that the access rules do not allow.
+    #[inline]
+    fn refuse_by_rules(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        topic: &Arc<str>,
+        publish: &Publish<'_>,
+    ) -> Option<Flow> {
+        let kind = PublishKind::new(publish.qos as u8, publish.retain);
+        if !self.may_publish_to(slot, topic, kind) {
+            let asked = ("publish", Access::Publish(kind), &**topic);
+            return Some(self.deny_publish(net, conn, slot, publish, asked));
+        }
+        let response_topic = publish.properties.response_topic?;
+        if !self.may_not_answer_to(slot, response_topic) {
+            return None;
+        }
+        let asked = ("name a response topic", Access::Receive, response_topic);
+        Some(self.deny_publish(net, conn, slot, publish, asked))
+    }
+
     /// The access rules do not allow a PUBLISH.
     #[cold]
     fn deny_publish(
@@ -99,12 +124,12 @@ impl Shard {
         net: &mut Net,
         conn: ConnId,
         slot: SessionSlot,
-        topic: &str,
         publish: &Publish<'_>,
+        (action, access, topic): (&str, Access, &str),
     ) -> Flow {
         self.stats.denied_publishes_total.increment();
-        let cause = self.cause_of(slot, Access::Publish, topic);
-        self.log_denied(net, slot, "publish", topic, &cause);
+        let cause = self.cause_of(slot, access, topic);
+        self.log_denied(net, slot, action, topic, &cause);
         let reason = ReasonCode::NOT_AUTHORIZED;
         match self.access.on_deny() {
             OnDeny::Refuse => {
@@ -112,10 +137,17 @@ impl Shard {
                 Flow::Continue
             }
             OnDeny::Disconnect => {
-                let why = "the access rules do not allow publishing to this topic";
+                let why = "the access rules do not allow this message";
                 self.end_connection_because(net, conn, reason, why)
             }
         }
+    }
+
+    /// Whether the publisher of a message must not name this response topic: the answer is for it,
+    /// and one that it could not receive would be written by another client in its place.
+    #[cold]
+    fn may_not_answer_to(&mut self, slot: SessionSlot, topic: &str) -> bool {
+        self.access.asks_response_topics() && !self.may_receive_from(slot, topic)
     }
 
     /// Refuses a PUBLISH that the session has noted.
@@ -139,10 +171,8 @@ impl Shard {
         will: &Message,
     ) {
         // The rules may be others than when its client connected.
-        if self.access.has_rules() && !self.is_allowed(slot, Access::Publish, will.topic()) {
-            self.stats.denied_wills_total.increment();
-            let cause = self.cause_of(slot, Access::Publish, will.topic());
-            return self.log_denied(net, slot, "publish a will", will.topic(), &cause);
+        if self.access.has_rules() && self.denies_will(net, slot, will) {
+            return;
         }
         self.refresh_routes();
         let is_retained = will.header().retain;
@@ -158,6 +188,24 @@ impl Shard {
         let route = self.routing.lookup(message.topic());
         let to = route.to.clone();
         self.send_to(net, message, to, None);
+    }
+
+    /// Whether the rules do not allow a will that is due.
+    fn denies_will(&mut self, net: &Net, slot: SessionSlot, will: &Message) -> bool {
+        let publish = will.as_publish(net.now_ns());
+        let kind = PublishKind::new(publish.qos as u8, publish.retain);
+        let response_topic = publish.properties.response_topic;
+        let (access, topic) = match response_topic {
+            _ if !self.publishing(slot, publish.topic).has(kind) => {
+                (Access::Publish(kind), publish.topic)
+            }
+            Some(topic) if self.may_not_answer_to(slot, topic) => (Access::Receive, topic),
+            _ => return false,
+        };
+        self.stats.denied_wills_total.increment();
+        let cause = self.cause_of(slot, access, topic);
+        self.log_denied(net, slot, "publish a will", topic, &cause);
+        true
     }
 
     /// Publishes the broker's own figures as retained messages of QoS 0: a subscriber that misses
@@ -208,7 +256,7 @@ impl Shard {
             self.stats.forwarded_total.increment();
             net.post(shard, Mail::Deliver(message.clone(), None));
         }
-        self.fan_out(net, message, to.local, later, Completion::acknowledges(acknowledge));
+        self.fan_out(net, FanOut::new(message, to.local, later, acknowledge));
     }
 
     /// The same where some of it may have to be safe before it is acknowledged.
@@ -239,9 +287,10 @@ impl Shard {
             self.open_for_later((to.durable, later.as_deref()), &mut sending, &message);
         }
         let receipt = self.own_receipt(&mut sending);
-        let Sending { acknowledge, batch, .. } = sending;
-        let completion = Completion { acknowledge, receipt, batch };
-        self.fan_out(net, message, to.local, later, completion);
+        let (batch, acknowledge) = (sending.batch, sending.acknowledge);
+        let mut fan_out = FanOut::new(message, to.local, later, acknowledge);
+        (fan_out.receipt, fan_out.batch) = (receipt, batch);
+        self.fan_out(net, fan_out);
     }
 
     /// Another shard's message, for this shard's subscribers.
@@ -260,8 +309,9 @@ impl Shard {
             None => self.with_own_record(message, durable),
             Some(_) => message,
         };
-        let completion = Completion { receipt, ..Completion::default() };
-        self.fan_out(net, message, local, None, completion);
+        let mut fan_out = FanOut::new(message, local, None, None);
+        fan_out.receipt = receipt;
+        self.fan_out(net, fan_out);
         self.tell_if_clogged(net, from, &topic, queued_before);
     }
 

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use tacho_access::{Coverage, Steps};
 use tacho_codec::{
-    Packet, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeFilter, UnsubAck, Unsubscribe,
-    UserProperties, Version,
+    Packet, QoS, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeFilter, UnsubAck,
+    Unsubscribe, UserProperties, Version,
 };
 use tacho_net::ConnId;
 use tacho_session::BatchSeq;
@@ -216,6 +216,15 @@ impl Shard {
         if !self.sessions[slot].journal.is_durable() {
             return None;
         }
+        self.options_of(slot, filter)
+    }
+
+    /// The options of a session's subscription, if it has it.
+    pub(in crate::shard) fn options_of(
+        &self,
+        slot: SessionSlot,
+        filter: &Filter,
+    ) -> Option<SubscriptionOptions> {
         match filter {
             Filter::Plain(plain) => self.routing.options(plain, slot),
             Filter::Shared(shared) => self.options_in_group(slot, shared),
@@ -270,7 +279,7 @@ impl Shard {
             self.stats.refused_subscriptions_total.increment();
             return reason;
         }
-        if self.access.has_rules() && !self.grants(net, slot, filter, &mut asked.steps) {
+        if self.access.has_rules() && !self.grants(net, slot, (filter, options.qos), asked) {
             return ReasonCode::NOT_AUTHORIZED;
         }
         let limit = self.limits().subscriptions_per_session_max;
@@ -314,8 +323,14 @@ impl Shard {
 
     /// Whether the access rules grant a subscription.
     #[cold]
-    fn grants(&mut self, net: &Net, slot: SessionSlot, filter: &Filter, steps: &mut Steps) -> bool {
-        let why = match self.covers(slot, filter, steps) {
+    fn grants(
+        &mut self,
+        net: &Net,
+        slot: SessionSlot,
+        (filter, qos): (&Filter, QoS),
+        asked: &mut Asked,
+    ) -> bool {
+        let why = match self.covers(slot, (filter, qos), &mut asked.steps) {
             Coverage::Whole => return true,
             Coverage::Partial => "not every topic of the filter may be received",
             Coverage::Undecided => "filter and rules are too complex to decide",

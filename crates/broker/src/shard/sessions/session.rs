@@ -17,7 +17,7 @@ use crate::shard::admission::ClientPressure;
 use crate::shard::durability::{Machine, SessionJournal, Subject};
 use crate::shard::groups::Memberships;
 use crate::shard::retained::SessionReplays;
-use crate::shard::routing::{RouteHint, SubscribedFilters};
+use crate::shard::routing::SubscribedFilters;
 use crate::shard::timers::DeadlineTimer;
 
 /// One session, connected or not. Boxed, so that an idle one costs no more than it is.
@@ -49,8 +49,6 @@ pub(in crate::shard) struct Session {
     pub(in crate::shard) pressure: ClientPressure,
     pub(in crate::shard) journal: SessionJournal,
     pub(in crate::shard) access: SessionAccess,
-    /// Of its client's last PUBLISH.
-    pub(in crate::shard) route_hint: RouteHint,
 }
 
 /// Messages that a session's machine has dropped of those in its keeping.
@@ -103,7 +101,6 @@ impl Session {
             pressure: ClientPressure::default(),
             journal,
             access: SessionAccess::default(),
-            route_hint: RouteHint::default(),
         }
     }
 
@@ -119,7 +116,8 @@ impl Session {
 
     /// Its client, as access rules ask about it.
     pub(in crate::shard) fn who(&self) -> Who<'_> {
-        Who { user: self.access.user_name(), client_id: &self.key.client_id }
+        let (user, client_id) = (self.access.user_name(), &*self.key.client_id);
+        Who { user, client_id, origin: self.access.origin() }
     }
 
     /// Its peer's connection, if it has one.

@@ -1,0 +1,92 @@
+//! The access rules of a broker: a file in our own format, or one of mosquitto.
+
+use crate::acl::Acl;
+use crate::covers::{Rule, STEPS_MAX};
+use crate::decision::{Access, Cause, Decision};
+use crate::kinds::{PublishKinds, SubscriptionKind};
+use crate::rules::RuleSet;
+use crate::template::Who;
+
+/// What clients may do, as a file says.
+#[derive(Clone, Debug)]
+pub enum AccessList {
+    /// An access list in the format of mosquitto.
+    Mosquitto(Acl),
+    /// A rules file.
+    Rules(RuleSet),
+}
+
+impl AccessList {
+    /// Whether it says something about users by name.
+    pub fn names_users(&self) -> bool {
+        match self {
+            Self::Mosquitto(acl) => acl.names_users(),
+            Self::Rules(rules) => rules.names_users(),
+        }
+    }
+
+    /// Whether it asks where a client has connected from.
+    pub const fn names_origins(&self) -> bool {
+        match self {
+            Self::Mosquitto(_) => false,
+            Self::Rules(rules) => rules.names_origins(),
+        }
+    }
+
+    /// Whether it says who may connect.
+    pub const fn has_connect(&self) -> bool {
+        match self {
+            Self::Mosquitto(_) => false,
+            Self::Rules(rules) => rules.has_connect(),
+        }
+    }
+
+    /// Whether the response topic of a message is asked about: its publisher must be allowed to
+    /// receive there. mosquitto does not ask.
+    pub const fn asks_response_topics(&self) -> bool {
+        matches!(self, Self::Rules(_))
+    }
+
+    /// Whether a client may connect.
+    pub fn connecting(&self, who: &Who<'_>) -> Decision {
+        match self {
+            Self::Mosquitto(_) => Decision { is_allowed: true, cause: Cause::NoEntry },
+            Self::Rules(rules) => rules.connecting(who),
+        }
+    }
+
+    /// The kinds of PUBLISH that a client may send to a topic.
+    pub fn publishing(&self, who: &Who<'_>, topic: &str) -> PublishKinds {
+        match self {
+            Self::Mosquitto(acl) => {
+                let any = Access::Publish(PublishKinds::ANY);
+                PublishKinds::all_if(acl.decide(who, any, topic).is_allowed)
+            }
+            Self::Rules(rules) => rules.publishing(who, topic),
+        }
+    }
+
+    /// Whether a client may publish to a topic or receive its messages.
+    pub fn decide(&self, who: &Who<'_>, access: Access, topic: &str) -> Decision {
+        match self {
+            Self::Mosquitto(acl) => acl.decide(who, access, topic),
+            Self::Rules(rules) => rules.decide(who, access, topic),
+        }
+    }
+
+    /// The rules that a subscription has to be covered by, one list after the other. No more are
+    /// looked at than a decision may take.
+    pub(crate) fn about_subscribing<'a>(
+        &'a self,
+        who: &'a Who<'a>,
+        kind: &SubscriptionKind<'_>,
+    ) -> Vec<Vec<Rule<'a>>> {
+        match self {
+            Self::Mosquitto(acl) => vec![acl.asked(who).take(STEPS_MAX + 1).collect()],
+            Self::Rules(rules) => {
+                let subscribing = rules.about_subscribing(who, kind);
+                [subscribing].into_iter().chain(rules.about_receiving(who)).collect()
+            }
+        }
+    }
+}
