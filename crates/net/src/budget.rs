@@ -80,6 +80,8 @@ pub struct TurnBudget {
     clock: WorkClock,
     /// How long a turn may take; 0 for any time.
     turn_ns_max: u64,
+    /// One of [`SHARES`] of it.
+    share_ns: u64,
     began_ns: u64,
     /// The time as of the last look at the clock.
     seen_ns: u64,
@@ -100,6 +102,7 @@ impl TurnBudget {
         Self {
             clock: WorkClock::Real,
             turn_ns_max,
+            share_ns: turn_ns_max / SHARES,
             began_ns: 0,
             seen_ns: 0,
             ends_ns: u64::MAX,
@@ -157,26 +160,31 @@ impl TurnBudget {
         self.begin_turn(now_ns);
     }
 
+    #[inline]
     pub(crate) fn begin_part(&mut self, part: Part) {
-        let ends_ns = self.began_ns.saturating_add(self.share_ns(part.shares()));
+        let ends_ns = self.began_ns.saturating_add(self.shares_ns(part.shares()));
         self.begin_until(ends_ns, part.share());
     }
 
     /// Begins another kind of work in the same part of the turn.
+    #[inline]
     pub(crate) fn begin_work(&mut self) {
         self.begin_until(self.ends_ns, 1);
     }
 
     /// Begins something that lasts until `ends_ns`, or for so many shares if that is longer.
+    #[inline]
     fn begin_until(&mut self, ends_ns: u64, shares: u64) {
         if self.turn_ns_max == 0 {
             return self.lift();
         }
-        self.begin(ends_ns.max(self.seen_ns.saturating_add(self.share_ns(shares))), 0);
+        self.begin(ends_ns.max(self.seen_ns.saturating_add(self.shares_ns(shares))), 0);
     }
 
-    fn share_ns(&self, shares: u64) -> u64 {
-        self.turn_ns_max.saturating_mul(shares) / SHARES
+    /// Of at most [`SHARES`] shares.
+    #[inline]
+    fn shares_ns(&self, shares: u64) -> u64 {
+        self.share_ns * shares
     }
 
     /// A part of the turn that lasts so long from the first look at the clock on; 0: any time.

@@ -8,7 +8,7 @@ use crate::read::Reader;
 use crate::write::{Properties, Sink, properties_len};
 use crate::{
     DecodeError, Direction, EncodeError, Frame, PacketId, PacketType, QoS, ReasonCode,
-    SubscriptionIds, UserProperties, VARINT_MAX, Version, varint_len,
+    SubscriptionIds, UserProperties, VARINT_MAX, Version, varint, varint_len,
 };
 
 /// PUBLISH: an application message in transit (3.3).
@@ -172,11 +172,26 @@ impl<'a> Publish<'a> {
         lengths: Lengths,
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
-        out.put_u8(first_byte(self.dup, self.retain, self.qos));
-        out.put_varint(lengths.remaining);
-        out.put_binary(self.topic.as_bytes())?;
-        if let Some(packet_id) = self.packet_id {
-            out.put_u16(packet_id.get());
+        // One append for all that is in front of the topic, and one for what mostly follows it:
+        // appended byte by byte, a head took three times as many instructions.
+        let first = first_byte(self.dup, self.retain, self.qos);
+        let topic_len = u16::try_from(self.topic.len()).map_err(|_| EncodeError::FieldTooLong)?;
+        let [high, low] = topic_len.to_be_bytes();
+        match varint::bytes(lengths.remaining) {
+            ([a, ..], 1) => out.put(&[first, a, high, low]),
+            ([a, b, ..], 2) => out.put(&[first, a, b, high, low]),
+            ([a, b, c, _], 3) => out.put(&[first, a, b, c, high, low]),
+            ([a, b, c, d], _) => out.put(&[first, a, b, c, d, high, low]),
+        }
+        out.put(self.topic.as_bytes());
+        let packet_id = self.packet_id.map(|packet_id| packet_id.get().to_be_bytes());
+        match packet_id {
+            Some([high, low]) if version.is_v5() && lengths.properties == 0 => {
+                out.put(&[high, low, 0]);
+                return Ok(());
+            }
+            Some(packet_id) => out.put(&packet_id),
+            None => {}
         }
         if version.is_v5() {
             out.put_varint(lengths.properties);

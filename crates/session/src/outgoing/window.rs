@@ -189,6 +189,12 @@ impl<M> Window<M> {
     #[inline]
     pub(crate) fn finish(&mut self, packet_id: PacketId) -> Option<Slot<M>> {
         let slot = match self.find(packet_id)? {
+            // Most are finished in order.
+            Place::Ring(0) => {
+                let slot = self.pop_front()?;
+                self.pop_done();
+                slot
+            }
             Place::Ring(index) => {
                 let slot = std::mem::replace(self.ring.get_mut(index)?, Slot::done());
                 self.pop_done();
@@ -330,9 +336,7 @@ impl<M> Window<M> {
     /// Moves the front, which is sent, to the stragglers.
     fn move_front_aside(&mut self) {
         let front_id = self.id_at(0);
-        let Some(front) = self.ring.pop_front() else { return };
-        self.base = next_base(self.base);
-        self.cursor = self.cursor.saturating_sub(1);
+        let Some(front) = self.pop_front() else { return };
         let stragglers = self
             .stragglers
             .get_or_insert_with(|| Box::new(Stragglers { slots: Vec::new(), cursor: 0 }));
@@ -345,10 +349,16 @@ impl<M> Window<M> {
     #[inline]
     fn pop_done(&mut self) {
         while self.ring.front().is_some_and(|slot| slot.stage == Stage::Done) {
-            self.ring.pop_front();
-            self.base = next_base(self.base);
-            self.cursor = self.cursor.saturating_sub(1);
+            self.pop_front();
         }
+    }
+
+    #[inline]
+    fn pop_front(&mut self) -> Option<Slot<M>> {
+        let front = self.ring.pop_front()?;
+        self.base = next_base(self.base);
+        self.cursor = self.cursor.saturating_sub(1);
+        Some(front)
     }
 }
 

@@ -28,6 +28,25 @@ const GROUP_UNITS: u32 = 2;
 const AHEAD_BYTES_MIN: usize = 4 * 1024 * 1024;
 const AHEAD_BYTES_PER_CONNECTION: usize = 320;
 
+/// What follows once all receivers have a message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Completion {
+    /// Its publisher is acknowledged.
+    pub(super) acknowledge: Option<Acknowledge>,
+    /// It is a part of a message's distribution, which has ended.
+    pub(super) receipt: Option<Receipt>,
+    /// The last of what was written for it: both wait for its commit.
+    pub(super) batch: BatchSeq,
+}
+
+impl Completion {
+    /// Neither journal nor distribution has to do with the message.
+    #[inline]
+    pub(super) fn acknowledges(acknowledge: Option<Acknowledge>) -> Self {
+        Self { acknowledge, receipt: None, batch: BatchSeq::DONE }
+    }
+}
+
 /// A message and how far its fan-out has come.
 #[derive(Debug)]
 pub(crate) struct FanOut {
@@ -37,37 +56,13 @@ pub(crate) struct FanOut {
     /// Shared groups that were too many for one event; they come before the targets.
     groups: GroupList,
     groups_position: usize,
-    acknowledge: Option<Acknowledge>,
-    /// It is a part of a message's distribution.
-    pub(in crate::shard) receipt: Option<Receipt>,
-    /// The last of what was written for it.
-    pub(in crate::shard) batch: BatchSeq,
+    completion: Completion,
     /// The newest session when the targets were matched. A later one may have got the slot of a
     /// target that ended meanwhile.
     newest_session: u32,
 }
 
 impl FanOut {
-    /// Of a message to these sessions, and to these groups where they come later.
-    pub(super) fn new(
-        message: Message,
-        targets: Rc<[Target]>,
-        groups: GroupList,
-        acknowledge: Option<Acknowledge>,
-    ) -> Self {
-        Self {
-            message,
-            targets,
-            position: 0,
-            groups,
-            groups_position: 0,
-            acknowledge,
-            receipt: None,
-            batch: BatchSeq::DONE,
-            newest_session: 0,
-        }
-    }
-
     /// How many of its receivers have it.
     fn done(&self) -> usize {
         self.position + self.groups_position
@@ -86,18 +81,67 @@ fn len_of(groups: Option<&Rc<[Arc<Group>]>>) -> usize {
 }
 
 impl Shard {
-    /// Delivers to all targets at once, unless they are many or more than what is left of the turn,
-    /// or it must not overtake an unfinished one: then it waits, so that order never breaks.
+    /// Delivers a message to these sessions, and to these groups where they come later: at once,
+    /// unless they are many or more than what is left of the turn, or it must not overtake an
+    /// unfinished one. Then it waits, so that order never breaks.
     #[inline]
-    pub(in crate::shard) fn fan_out(&mut self, net: &mut Net, mut fan_out: FanOut) {
-        let targets_len = fan_out.targets.len();
-        fan_out.newest_session = self.sessions.newest_generation();
-        if fan_out.groups.is_none() && self.finishes_now(&fan_out.message, targets_len) {
-            self.delivery.left_this_turn = self.delivery.left_this_turn.saturating_sub(targets_len);
-            let finished = self.advance(net, &mut fan_out, usize::MAX);
-            debug_assert!(finished, "an unlimited budget suffices");
-        } else {
-            self.delivery.fan_outs.push_back(fan_out);
+    pub(super) fn fan_out(
+        &mut self,
+        net: &mut Net,
+        message: Message,
+        targets: Rc<[Target]>,
+        groups: GroupList,
+        completion: Completion,
+    ) {
+        if groups.is_none() && self.finishes_now(&message, targets.len()) {
+            return self.deliver_at_once(net, &message, &targets, completion);
+        }
+        let newest_session = self.sessions.newest_generation();
+        self.delivery.fan_outs.push_back(FanOut {
+            message,
+            targets,
+            position: 0,
+            groups,
+            groups_position: 0,
+            completion,
+            newest_session,
+        });
+    }
+
+    /// Delivers to few targets.
+    #[inline]
+    fn deliver_at_once(
+        &mut self,
+        net: &mut Net,
+        message: &Message,
+        targets: &[Target],
+        mut completion: Completion,
+    ) {
+        self.delivery.left_this_turn = self.delivery.left_this_turn.saturating_sub(targets.len());
+        if targets.len() > 1 {
+            self.delivery.heads.begin(message);
+        }
+        for target in targets {
+            let batch = self.deliver_to_target(net, message, target);
+            completion.batch = completion.batch.max(batch);
+        }
+        if targets.len() > 1 {
+            self.delivery.heads.end();
+        }
+        net.charge(targets.len() as u32);
+        self.complete(net, completion);
+    }
+
+    /// All receivers have a message.
+    #[inline]
+    fn complete(&mut self, net: &mut Net, completion: Completion) {
+        if let Some(publisher) = completion.acknowledge
+            && self.is_session(publisher)
+        {
+            self.accept_from(publisher, completion.batch);
+        }
+        if let Some(receipt) = completion.receipt {
+            self.part_ended(net, receipt, completion.batch);
         }
     }
 
@@ -159,7 +203,7 @@ impl Shard {
             && let Some(mut fan_out) = self.delivery.fan_outs.pop_front()
         {
             let before = fan_out.done();
-            let publisher = fan_out.acknowledge;
+            let publisher = fan_out.completion.acknowledge;
             if !self.advance(net, &mut fan_out, budget) {
                 self.delivery.fan_outs.push_front(fan_out);
                 return;
@@ -205,8 +249,10 @@ impl Shard {
             let stop = end.min(fan_out.position + TARGETS_PER_LOOK);
             let piece = fan_out.position..stop;
             for target in &fan_out.targets[piece.clone()] {
-                let batch = self.deliver_to_target(net, fan_out, target);
-                fan_out.batch = fan_out.batch.max(batch);
+                if !self.is_newer(target, fan_out.newest_session) {
+                    let batch = self.deliver_to_target(net, &fan_out.message, target);
+                    fan_out.completion.batch = fan_out.completion.batch.max(batch);
+                }
             }
             fan_out.position = stop;
             let has_time = net.charge(piece.len() as u32);
@@ -219,14 +265,7 @@ impl Shard {
         if fan_out.position < len {
             return false;
         }
-        if let Some(publisher) = fan_out.acknowledge
-            && self.is_session(publisher)
-        {
-            self.accept_from(publisher, fan_out.batch);
-        }
-        if let Some(receipt) = fan_out.receipt {
-            self.part_ended(net, receipt, fan_out.batch);
-        }
+        self.complete(net, fan_out.completion);
         true
     }
 
@@ -261,7 +300,7 @@ impl Shard {
         while fan_out.groups_position < end {
             let group = &groups[fan_out.groups_position];
             fan_out.groups_position += 1;
-            let owed = match fan_out.receipt {
+            let owed = match fan_out.completion.receipt {
                 Some(own) => self.owed_of_distribution(group, own, &fan_out.message),
                 None => Owed::Nothing,
             };
@@ -274,16 +313,23 @@ impl Shard {
         (fan_out.groups_position == groups.len() && !net.budget().is_spent()).then_some(left)
     }
 
+    /// Whether the target's slot has a session that did not exist when the targets were matched.
+    fn is_newer(&self, target: &Target, newest_session: u32) -> bool {
+        let session = self.sessions.get(target.session);
+        session.is_some_and(|session| {
+            session.generation().wrapping_sub(newest_session).cast_signed() > 0
+        })
+    }
+
     #[inline]
-    fn deliver_to_target(&mut self, net: &mut Net, fan_out: &FanOut, target: &Target) -> BatchSeq {
+    fn deliver_to_target(&mut self, net: &mut Net, message: &Message, target: &Target) -> BatchSeq {
         let Some(session) = self.sessions.get(target.session) else { return BatchSeq::DONE };
-        let is_newer = session.generation().wrapping_sub(fan_out.newest_session).cast_signed() > 0;
-        if is_newer || !may_receive(target, session.source(), fan_out.message.header()) {
+        if !may_receive(target, session.source(), message.header()) {
             return BatchSeq::DONE;
         }
         match target.scope {
-            Scope::Bridge => self.deliver_to_bridge(net, target, &fan_out.message),
-            _ => self.deliver_to(net, target, &fan_out.message),
+            Scope::Bridge => self.deliver_to_bridge(net, target, message),
+            _ => self.deliver_to(net, target, message),
         }
     }
 

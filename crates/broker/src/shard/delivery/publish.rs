@@ -10,12 +10,12 @@ use tacho_net::ConnId;
 use tacho_session::{BatchSeq, Inbound};
 use tacho_topic::owner_shard;
 
+use super::fan_out::Completion;
 use crate::config::OnDeny;
 use crate::delivery::{ForOne, Receipt};
 use crate::keys::{SessionSlot, TenantId};
 use crate::mail::{Mail, SysValue};
 use crate::message::{Intake, Message, Source};
-use crate::shard::delivery::FanOut;
 use crate::shard::durability::{Acknowledge, Sending};
 use crate::shard::output::Flow;
 use crate::shard::permission::may_publish;
@@ -61,7 +61,7 @@ impl Shard {
             return Flow::Continue;
         }
         let routed_version = self.routing.version();
-        let route = self.routing.lookup(topic);
+        let route = self.routing.lookup_near(topic, &mut self.sessions[slot].route_hint);
         let (to, topic) = (route.to.clone(), Arc::clone(&route.topic));
         if self.access.has_rules()
             && let Some(flow) = self.refuse_by_rules(net, conn, slot, &topic, publish)
@@ -256,7 +256,7 @@ impl Shard {
             self.stats.forwarded_total.increment();
             net.post(shard, Mail::Deliver(message.clone(), None));
         }
-        self.fan_out(net, FanOut::new(message, to.local, later, acknowledge));
+        self.fan_out(net, message, to.local, later, Completion::acknowledges(acknowledge));
     }
 
     /// The same where some of it may have to be safe before it is acknowledged.
@@ -287,10 +287,9 @@ impl Shard {
             self.open_for_later((to.durable, later.as_deref()), &mut sending, &message);
         }
         let receipt = self.own_receipt(&mut sending);
-        let (batch, acknowledge) = (sending.batch, sending.acknowledge);
-        let mut fan_out = FanOut::new(message, to.local, later, acknowledge);
-        (fan_out.receipt, fan_out.batch) = (receipt, batch);
-        self.fan_out(net, fan_out);
+        let Sending { acknowledge, batch, .. } = sending;
+        let completion = Completion { acknowledge, receipt, batch };
+        self.fan_out(net, message, to.local, later, completion);
     }
 
     /// Another shard's message, for this shard's subscribers.
@@ -309,9 +308,8 @@ impl Shard {
             None => self.with_own_record(message, durable),
             Some(_) => message,
         };
-        let mut fan_out = FanOut::new(message, local, None, None);
-        fan_out.receipt = receipt;
-        self.fan_out(net, fan_out);
+        let completion = Completion { receipt, ..Completion::default() };
+        self.fan_out(net, message, local, None, completion);
         self.tell_if_clogged(net, from, &topic, queued_before);
     }
 

@@ -4,26 +4,33 @@
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use tacho_topic::{Group, RouteSnapshot, SubscriptionIndex, TopicFilter, TopicHash};
+use tacho_topic::{Group, RouteSnapshot, TopicFilter, TopicHash};
 
-use super::destinations::{BridgeRoutes, Destinations, match_topic};
-use crate::keys::SessionSlot;
-use crate::subscription::{SubscriptionOptions, Target};
+use super::destinations::{BridgeRoutes, Destinations, Filters, match_topic};
+use crate::subscription::Target;
 
 /// A topic and where its messages go.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) topic: Arc<str>,
     pub(crate) to: Destinations,
-    hash: u64,
+    hash: TopicHash,
     map_generation: u64,
     local_generation: u64,
+    /// When the generations were compared last: at that state of all filters there is no need to.
+    compared_at: FiltersState,
     recently_used: bool,
     /// Until then another shard has no memory left for messages to this topic.
     pub(crate) clogged_until_ns: u64,
 }
 
 impl Route {
+    /// Has it matched anew when it is wanted.
+    fn make_stale(&mut self) {
+        self.local_generation = u64::MAX;
+        self.compared_at = FiltersState::NEVER;
+    }
+
     /// What it holds, roughly.
     fn bytes(&self) -> usize {
         let groups = self.to.groups.as_ref().map_or(0, |groups| groups.len());
@@ -33,6 +40,22 @@ impl Route {
             + groups * size_of::<Arc<Group>>()
     }
 }
+
+/// Which filters there are: those of the route map as loaded, and this shard's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FiltersState {
+    map_version: u64,
+    /// Wildcard filters that this shard has added or removed. An exact one makes its route stale.
+    local_changes: u64,
+}
+
+impl FiltersState {
+    const NEVER: Self = Self { map_version: u64::MAX, local_changes: u64::MAX };
+}
+
+/// Where a route was when it was looked up last. Another one may be there now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RouteHint(u32);
 
 /// A bounded map topic -> [`Route`]; a full map replaces an entry not used lately (clock).
 pub(crate) struct RouteCache {
@@ -85,52 +108,80 @@ impl RouteCache {
         self.bridges = Some(bridges);
     }
 
-    /// The route of a topic: remembered if still valid, else matched anew.
+    /// The route of a topic: remembered if still valid, else matched anew. A client that stays with
+    /// one topic brings the hint of its last look-up, and the topic need not be hashed.
     #[inline]
     pub(crate) fn lookup(
         &mut self,
         topic: &str,
-        shard: usize,
-        index: &SubscriptionIndex<SessionSlot, SubscriptionOptions>,
-        snapshot: &RouteSnapshot,
+        hint: &mut RouteHint,
+        filters: &Filters<'_>,
     ) -> &Route {
-        let topic_hash = snapshot.hash_topic(topic);
-        let hash = topic_hash.topic();
-        let map_generation = snapshot.generation_of(topic_hash);
-        let local_generation = self.generations.of(topic_hash);
-        let slot = match self.slot_of(topic, hash) {
-            Some(slot) => {
-                let route = &mut self.routes[slot];
-                route.recently_used = true;
-                if route.map_generation != map_generation
-                    || route.local_generation != local_generation
-                {
-                    let before = route.bytes();
-                    route.to = match_topic(topic, shard, index, snapshot, self.bridges.as_ref());
-                    route.map_generation = map_generation;
-                    route.local_generation = local_generation;
-                    self.bytes = self.bytes - before + route.bytes();
-                    self.forget_old(slot);
-                }
-                slot
-            }
-            None => {
-                let to = match_topic(topic, shard, index, snapshot, self.bridges.as_ref());
-                let route = Route {
-                    topic: topic.into(),
-                    to,
-                    hash,
-                    map_generation,
-                    local_generation,
-                    recently_used: false,
-                    clogged_until_ns: 0,
-                };
-                if topic.len() > TOPIC_REMEMBERED_BYTES_MAX {
-                    return self.long.insert(route);
-                }
-                self.insert(route)
-            }
+        let near = hint.0 as usize;
+        let slot = if self.routes.get(near).is_some_and(|route| &*route.topic == topic) {
+            near
+        } else {
+            let hash = filters.snapshot.hash_topic(topic);
+            let Some(slot) = self.slot_of(topic, hash.topic()) else {
+                return self.add(topic, hash, hint, filters);
+            };
+            *hint = RouteHint(slot as u32);
+            slot
         };
+        let state = self.state_of(filters);
+        if self.routes[slot].compared_at != state {
+            self.compare(slot, state, filters);
+        }
+        let route = &mut self.routes[slot];
+        route.recently_used = true;
+        route
+    }
+
+    fn state_of(&self, filters: &Filters<'_>) -> FiltersState {
+        FiltersState {
+            map_version: filters.snapshot.version(),
+            local_changes: self.generations.changes,
+        }
+    }
+
+    /// Matches a route anew if filters have changed that concern its topic.
+    fn compare(&mut self, slot: usize, state: FiltersState, filters: &Filters<'_>) {
+        let hash = self.routes[slot].hash;
+        let generations = (filters.snapshot.generation_of(hash), self.generations.of(hash));
+        let route = &mut self.routes[slot];
+        route.compared_at = state;
+        if (route.map_generation, route.local_generation) != generations {
+            let before = route.bytes();
+            route.to = match_topic(&route.topic, filters, self.bridges.as_ref());
+            (route.map_generation, route.local_generation) = generations;
+            self.bytes = self.bytes - before + route.bytes();
+            self.forget_old(slot);
+        }
+    }
+
+    /// Adds the route of a topic that has none.
+    fn add(
+        &mut self,
+        topic: &str,
+        hash: TopicHash,
+        hint: &mut RouteHint,
+        filters: &Filters<'_>,
+    ) -> &Route {
+        let route = Route {
+            topic: topic.into(),
+            to: match_topic(topic, filters, self.bridges.as_ref()),
+            hash,
+            map_generation: filters.snapshot.generation_of(hash),
+            local_generation: self.generations.of(hash),
+            compared_at: self.state_of(filters),
+            recently_used: false,
+            clogged_until_ns: 0,
+        };
+        if topic.len() > TOPIC_REMEMBERED_BYTES_MAX {
+            return self.long.insert(route);
+        }
+        let slot = self.insert(route);
+        *hint = RouteHint(slot as u32);
         &self.routes[slot]
     }
 
@@ -150,19 +201,19 @@ impl RouteCache {
         // It concerns one topic: make just that entry stale.
         let topic = filter.as_str();
         if let Some(slot) = self.slot_of(topic, snapshot.hash_topic(topic).topic()) {
-            self.routes[slot].local_generation = u64::MAX;
+            self.routes[slot].make_stale();
         }
     }
 
     fn insert(&mut self, route: Route) -> usize {
-        let hash = route.hash;
+        let hash = route.hash.topic();
         self.bytes += route.bytes();
         let slot = if self.routes.len() < self.topics_max {
             self.routes.push(route);
             self.routes.len() - 1
         } else {
             let slot = self.victim();
-            let old_hash = self.routes[slot].hash;
+            let old_hash = self.routes[slot].hash.topic();
             if let Ok(entry) = self.table.find_entry(old_hash, |&i| i as usize == slot) {
                 entry.remove();
             }
@@ -173,7 +224,7 @@ impl RouteCache {
         };
         self.forget_old(slot);
         let routes = &self.routes;
-        self.table.insert_unique(hash, slot as u32, |&i| routes[i as usize].hash);
+        self.table.insert_unique(hash, slot as u32, |&i| routes[i as usize].hash.topic());
         slot
     }
 
@@ -201,7 +252,7 @@ impl RouteCache {
             if !route.to.local.is_empty() || route.to.groups.is_some() {
                 let before = route.bytes();
                 route.to = Destinations::none();
-                route.map_generation = u64::MAX;
+                route.make_stale();
                 self.bytes = self.bytes - before + route.bytes();
                 self.evictions += 1;
             }
@@ -259,9 +310,11 @@ impl LocalGenerations {
 mod tests {
     use std::rc::Rc;
 
-    use tacho_topic::{RouteChange, RouteMap};
+    use tacho_topic::{RouteChange, RouteMap, SubscriptionIndex};
 
     use super::*;
+    use crate::keys::SessionSlot;
+    use crate::subscription::SubscriptionOptions;
 
     /// A shard's cache in front of `count` subscribers to everything.
     fn cache(
@@ -285,13 +338,15 @@ mod tests {
         let bytes_max = 10 * receivers * size_of::<Target>();
         let (mut cache, map, index) = cache(receivers as u32, bytes_max);
         let snapshot = map.snapshot();
+        let filters = Filters { shard: 0, snapshot: &snapshot, index: &index };
+        let mut hint = RouteHint::default();
         for round in 0..3 {
             for topic in 0..500 {
-                let route = cache.lookup(&format!("topic/{topic}"), 0, &index, &snapshot);
+                let route = cache.lookup(&format!("topic/{topic}"), &mut hint, &filters);
                 assert_eq!(route.to.local.len(), receivers, "round {round}, topic {topic}");
                 // What is used all the time stays.
-                let often = cache.lookup("often", 0, &index, &snapshot).to.local.clone();
-                let again = cache.lookup("often", 0, &index, &snapshot).to.local.clone();
+                let often = cache.lookup("often", &mut hint, &filters).to.local.clone();
+                let again = cache.lookup("often", &mut hint, &filters).to.local.clone();
                 assert!(Rc::ptr_eq(&often, &again));
             }
             let held: usize = cache.routes.iter().map(Route::bytes).sum();
@@ -299,5 +354,61 @@ mod tests {
             assert!(held <= bytes_max, "{held} of {bytes_max} bytes");
         }
         assert!(cache.evictions > 1_000);
+    }
+    fn sessions_of<'a>(targets: impl Iterator<Item = &'a Target>) -> Vec<SessionSlot> {
+        let mut sessions: Vec<_> = targets.map(|target| target.session).collect();
+        sessions.sort_unstable_by_key(|session| session.index());
+        sessions
+    }
+
+    #[test]
+    fn hints_give_the_route_of_the_topic_as_it_is_now() {
+        const TOPICS: [&str; 5] = ["a", "a/b", "a/c", "b/c", "$a/b"];
+        const FILTERS: [&str; 7] = ["a", "a/b", "b/c", "a/+", "+/c", "#", "$a/#"];
+        // Fewer places than topics: what a hint names may be another topic's.
+        let map = RouteMap::with_shards(2);
+        let (mut cache, mut index) = (RouteCache::new(3, 1 << 20), SubscriptionIndex::new());
+        let mut hints = [RouteHint::default(); 3];
+        let options = SubscriptionOptions::new(&tacho_codec::SubscribeOptions::default(), None);
+        let mut random = fastrand::Rng::with_seed(71);
+        let (mut snapshot, mut matched) = (map.snapshot(), 0);
+        for _ in 0..20_000 {
+            let filter = TopicFilter::parse(random.choice(FILTERS).expect("one")).expect("valid");
+            let slot = SessionSlot::new(random.u32(..4));
+            match random.u8(..8) {
+                0 => {
+                    index.insert(&filter, slot, options);
+                    cache.local_change(&filter, &snapshot);
+                }
+                1 => {
+                    index.remove(&filter, slot);
+                    cache.local_change(&filter, &snapshot);
+                }
+                2 | 3 => {
+                    let filter = tacho_topic::Filter::Plain(filter.clone());
+                    let change = match random.bool() {
+                        true => RouteChange::Add { filter, shard: 1 },
+                        false => RouteChange::Remove { filter, shard: 1 },
+                    };
+                    map.apply(&[change]);
+                    // A shard may go on with the map that it has loaded.
+                    if random.bool() {
+                        snapshot = map.snapshot();
+                    }
+                }
+                _ => {}
+            }
+            let filters = Filters { shard: 0, snapshot: &snapshot, index: &index };
+            for hint in &mut hints {
+                let topic = random.choice(TOPICS).expect("one");
+                let fresh = match_topic(topic, &filters, None);
+                let route = cache.lookup(topic, hint, &filters);
+                assert_eq!(&*route.topic, topic);
+                assert_eq!(sessions_of(route.to.local.iter()), sessions_of(fresh.local.iter()));
+                assert_eq!(route.to.remote, fresh.remote, "{topic}");
+                matched += fresh.local.len() + usize::from(!fresh.remote.is_empty());
+            }
+        }
+        assert!(matched > 20_000 && cache.evictions > 1_000, "{matched}, {}", cache.evictions);
     }
 }

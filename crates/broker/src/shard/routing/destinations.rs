@@ -116,16 +116,22 @@ impl BridgeRoutes {
     }
 }
 
+/// The filters that a topic is matched with: the route map as loaded, and this shard's own.
+pub(super) struct Filters<'a> {
+    pub(super) shard: usize,
+    pub(super) snapshot: &'a RouteSnapshot,
+    pub(super) index: &'a SubscriptionIndex<SessionSlot, SubscriptionOptions>,
+}
+
 /// Decides where messages to a topic go: which sessions of this shard, which shared groups, and
 /// which other shards get them. Nothing else in the broker decides that.
 #[cold]
 pub(super) fn match_topic(
     topic: &str,
-    shard: usize,
-    index: &SubscriptionIndex<SessionSlot, SubscriptionOptions>,
-    snapshot: &RouteSnapshot,
+    filters: &Filters<'_>,
     bridges: Option<&BridgeRoutes>,
 ) -> Destinations {
+    let &Filters { shard, snapshot, index } = filters;
     let mut groups = Vec::new();
     let MatchedShards { all: mut remote, mut durable, full } =
         snapshot.matched_shards(topic, &mut |group| groups.push(Arc::clone(group)));

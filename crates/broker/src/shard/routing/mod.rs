@@ -26,7 +26,8 @@ use full::FullSessions;
 use marks::DurableMarks;
 use removals::Removals;
 
-pub(super) use cache::Route;
+pub(super) use cache::{Route, RouteHint};
+use destinations::Filters;
 pub(super) use destinations::{BridgeRoutes, Destinations};
 pub(super) use filters::SubscribedFilters;
 pub(super) use totals::SubscriptionCounts;
@@ -84,7 +85,14 @@ impl Routing {
     /// Where messages to a topic go.
     #[inline]
     pub(super) fn lookup(&mut self, topic: &str) -> &Route {
-        self.cache.lookup(topic, self.shard, &self.index, &self.snapshot)
+        self.lookup_near(topic, &mut RouteHint::default())
+    }
+
+    /// The same for a client that may stay with its topic: the hint is that of its last look-up.
+    #[inline]
+    pub(super) fn lookup_near(&mut self, topic: &str, hint: &mut RouteHint) -> &Route {
+        let Self { shard, ref snapshot, ref index, .. } = *self;
+        self.cache.lookup(topic, hint, &Filters { shard, snapshot, index })
     }
 
     /// The options of a session's subscription.

@@ -17,7 +17,7 @@ use crate::shard::admission::ClientPressure;
 use crate::shard::durability::{Machine, SessionJournal, Subject};
 use crate::shard::groups::Memberships;
 use crate::shard::retained::SessionReplays;
-use crate::shard::routing::SubscribedFilters;
+use crate::shard::routing::{RouteHint, SubscribedFilters};
 use crate::shard::timers::DeadlineTimer;
 
 /// One session, connected or not. Boxed, so that an idle one costs no more than it is.
@@ -49,6 +49,8 @@ pub(in crate::shard) struct Session {
     pub(in crate::shard) pressure: ClientPressure,
     pub(in crate::shard) journal: SessionJournal,
     pub(in crate::shard) access: SessionAccess,
+    /// Of its client's last PUBLISH.
+    pub(in crate::shard) route_hint: RouteHint,
 }
 
 /// Messages that a session's machine has dropped of those in its keeping.
@@ -101,6 +103,7 @@ impl Session {
             pressure: ClientPressure::default(),
             journal,
             access: SessionAccess::default(),
+            route_hint: RouteHint::default(),
         }
     }
 
