@@ -5,6 +5,7 @@
 //! - [`emqx_users`]: users of EMQX, with their hashes.
 //! - [`Remembered`]: logins that were verified a short while ago, as HMACs.
 //! - [`TokenVerifier`]: JSON Web Tokens, with the keys that they are verified with.
+//! - [`CertificateName`]: the user that a client's certificate names.
 //! - [`ClientRules`]: what one client may do, by the rules of its token and the broker's, and the
 //!   exact decision whether every topic of a filter may be read.
 //! - [`AccessList`]: the rules of a broker: a [`RuleSet`], from a rules file in TOML, or an
@@ -17,6 +18,7 @@
 mod acl;
 mod address;
 mod bans;
+mod certificate;
 mod client_rules;
 mod covers;
 mod decision;
@@ -34,6 +36,7 @@ mod users;
 
 pub use acl::Acl;
 pub use bans::{Ban, Bans};
+pub use certificate::{CertificateError, CertificateName, certificate_of_file};
 pub use client_rules::ClientRules;
 pub use covers::{Coverage, STEPS_MAX, Steps};
 pub use decision::{Access, Cause, Decision};

@@ -1,54 +1,86 @@
 //! Certificates of running listeners. They are reloaded when their files change; open connections
-//! are not affected.
+//! are not affected, but for those of clients whose own certificate is refused now.
 
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
-use tacho_net::ServerTransport;
 use tacho_net::tls::TlsServer;
+use tacho_net::{Remote, ServerTransport};
+
+use crate::mail::Mail;
 
 /// The certificates of all listeners of a broker. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Certificates(Arc<[Arc<TlsServer>]>);
+#[derive(Clone)]
+pub struct Certificates(Arc<Listeners>);
+
+struct Listeners {
+    servers: Vec<Arc<TlsServer>>,
+    /// To the shards.
+    remote: Remote<Mail>,
+    failures: AtomicU64,
+}
 
 impl Certificates {
-    pub(crate) fn from_transports(transports: &[ServerTransport]) -> Self {
-        let servers = transports.iter().filter_map(|transport| match transport {
-            ServerTransport::Tls(tls) | ServerTransport::Wss(tls, _) => Some(Arc::clone(tls)),
-            ServerTransport::Tcp | ServerTransport::Ws(_) => None,
-        });
-        Self(servers.collect())
+    pub(crate) fn from_transports(transports: &[ServerTransport], remote: Remote<Mail>) -> Self {
+        let servers = transports.iter().filter_map(ServerTransport::tls).map(Arc::clone).collect();
+        Self(Arc::new(Listeners { servers, remote, failures: AtomicU64::new(0) }))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.servers.is_empty()
     }
 
-    /// Reloads the certificates whose files have changed, for connections accepted afterwards, and
-    /// logs each. A file that cannot be used changes nothing.
+    /// How often files could not be used.
+    pub(crate) fn failures(&self) -> u64 {
+        self.0.failures.load(Ordering::Relaxed)
+    }
+
+    /// Reloads the certificates, CAs and revocation lists whose files have changed, for connections
+    /// accepted afterwards, and logs each. A file that cannot be used changes nothing. Clients
+    /// whose certificates new CAs and revocation lists refuse are disconnected.
     pub fn reload(&self) -> Reloaded {
         let mut reloaded = Reloaded::default();
-        for server in &*self.0 {
+        let mut judges_anew = false;
+        for server in &self.0.servers {
             let cert = server.settings().cert.display();
             match server.reload() {
                 None => reloaded.unchanged += 1,
-                Some(Ok(())) => {
+                Some(Ok(changed)) => {
                     reloaded.new += 1;
-                    tracing::info!("certificate {cert} reloaded");
+                    judges_anew |= changed.judges_anew;
+                    let what = match changed.judges_anew {
+                        true => " with the CAs and revocation lists of clients",
+                        false => "",
+                    };
+                    tracing::info!("certificate {cert}{what} reloaded");
                 }
                 Some(Err(error)) => {
                     reloaded.unusable += 1;
+                    self.0.failures.fetch_add(1, Ordering::Relaxed);
                     tracing::error!(
-                        "cannot use the new certificate, the old one stays in use: {error}"
+                        "cannot use the new certificate, CAs or revocation lists of the listener \
+                         with {cert}, the old ones stay in use: {error}"
                     );
                 }
             }
         }
+        if judges_anew {
+            for shard in 0..self.0.remote.shards() {
+                self.0.remote.post(shard, Mail::CertificatesJudgedAnew);
+            }
+        }
         reloaded
+    }
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Certificates").field(&self.0.servers).finish()
     }
 }
 

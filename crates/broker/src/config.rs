@@ -3,6 +3,7 @@
 
 mod access;
 mod bridge;
+mod certificate_login;
 mod durability;
 mod jwt;
 mod limits;
@@ -26,6 +27,7 @@ pub use bridge::{
     BridgeConfig, EgressRule, IngressRule, Mapping, Password, RawBridge, RawBridgeTls, RawRule,
     Remote, Secret, SourceText, Template, TemplateError, Values,
 };
+pub use certificate_login::{CertificateClientId, CertificateLogin};
 pub(crate) use durability::SessionLevels;
 pub use durability::{Durability, Level};
 pub use jwt::{JwtSettings, OnExpiry, TokenPlace};
@@ -143,6 +145,14 @@ pub enum ConfigError {
          them (or pass --tls-client-ca)"
     )]
     NoClientAuthority(String),
+    /// Revocation lists where no certificates are asked for.
+    #[error(
+        "the listener {0} has revocation lists, but no CA of client certificates: set `client_ca`"
+    )]
+    UselessRevocationList(String),
+    /// A listener whose clients cannot log in with certificates as it says.
+    #[error("the listener {0}: {1}")]
+    CertificateLogin(String, &'static str),
     /// A listener without TLS has certificates.
     #[error("the listener {0} has certificates, but its transport has no TLS: use tls or wss")]
     UselessCertificate(String),

@@ -66,6 +66,8 @@ pub(crate) struct ConnectingClient {
     pub(crate) is_assigned: bool,
     /// Who it has logged in as; none yet, or anonymous.
     pub(crate) user: Option<User>,
+    /// The user that its certificate names, where that counts.
+    pub(crate) certificate_user: Option<Arc<str>>,
 }
 
 /// The place of a session among those of its shard. It is used again after the session's end.

@@ -38,11 +38,11 @@ pub use authentication::{
 };
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
-    AccessSettings, BridgeConfig, Config, ConfigError, Durability, EgressRule, IngressRule,
-    JwtSettings, Level, Limits, Listener, Mapping, OnDeny, OnExpiry, Overload, Password,
-    QueuePolicy, RawBridge, RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote,
-    SHARDS_MAX, Secret, SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template,
-    TemplateError, TokenPlace, Transport, Values, parse_address,
+    AccessSettings, BridgeConfig, CertificateClientId, CertificateLogin, Config, ConfigError,
+    Durability, EgressRule, IngressRule, JwtSettings, Level, Limits, Listener, Mapping, OnDeny,
+    OnExpiry, Overload, Password, QueuePolicy, RawBridge, RawBridgeTls, RawConfig, RawListener,
+    RawRule, RawTls, Remote, SHARDS_MAX, Secret, SessionTakeover, SharedStrategy, SourceText,
+    SubscribeCheck, Template, TemplateError, TokenPlace, Transport, Values, parse_address,
 };
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};

@@ -51,6 +51,8 @@ pub(crate) enum Mail {
     LoggedIn(ExchangeRef, Box<LoginAnswer>),
     /// Users and access rules from now on.
     PolicyChanged(Arc<Policy>),
+    /// Certificates of clients may be refused now that were accepted before.
+    CertificatesJudgedAnew,
     /// Publish changed `$SYS` values.
     PublishSys(Box<[SysValue]>),
     /// Answer a query of the control plane.

@@ -169,7 +169,6 @@ impl Broker {
     pub fn start_with(config: Config, auth_methods: AuthMethods) -> Result<Self, StartError> {
         let fd_limit = raise_fd_limit().unwrap_or(FdLimit { soft: 1024, hard: 1024 });
         let transports = config.open_transports()?;
-        let certificates = Certificates::from_transports(&transports);
         let listeners = bind_all(&config)?;
         let metrics = config.metrics.map(bind_one).transpose()?;
         let outputs = OutputSetting { targets: config.output_targets()?, cpus: Vec::new() };
@@ -182,6 +181,7 @@ impl Broker {
         let sockets_max = descriptors_for_sockets(fd_limit);
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
+        let certificates = Certificates::from_transports(&transports, remote.clone());
         let (audit, audit_thread) = start_audit(&config)?;
         let access =
             AccessControl::open(&config, remote.clone(), audit).map_err(ConfigError::Access)?;
@@ -255,6 +255,7 @@ impl Broker {
         view.journal = self.shared.durable.as_ref().map(|durable| durable.journal.clone());
         view.bridges = Arc::clone(&self.shared.bridges);
         view.access = Some(self.access.clone());
+        view.certificates = Some(self.certificates.clone()).filter(|all| !all.is_empty());
         let sys_interval = Duration::from_secs(u64::from(config.sys_interval_s));
         let port = self.addresses.first().map_or(0, SocketAddr::port);
         match Control::start(view, metrics, sys_interval, (outputs, port)) {

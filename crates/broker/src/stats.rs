@@ -158,6 +158,11 @@ counters! {
     logins_verified_total,
     /// Logins accepted because they were verified a short while ago.
     logins_remembered_total,
+    /// Logins by certificate alone.
+    logins_certificate_total,
+    /// CONNECT packets refused: there is no certificate, it names no user or has been revoked, or
+    /// client identifier or credentials are not those of its user.
+    refused_logins_certificate_total,
     /// CONNECT packets refused: they have no user name, and anonymous clients are not admitted.
     refused_logins_anonymous_total,
     /// CONNECT packets refused: the user does not exist, the password is missing or wrong, or the
@@ -188,6 +193,9 @@ counters! {
     ended_by_rules_total,
     /// Clients disconnected because their token has expired.
     ended_tokens_total,
+    /// Clients disconnected because their certificate has been revoked, has expired or is of a CA
+    /// that is not trusted any more.
+    ended_certificates_total,
     /// Clients disconnected because they have been banned.
     ended_by_bans_total,
     /// Connections closed for a malformed packet or a protocol error.

@@ -13,6 +13,7 @@ use crate::filter::Filter;
 use crate::handover::Detached;
 use crate::net::{Handler, Net};
 use crate::output::Output;
+use crate::peer_certificates::PeerCertificates;
 use crate::pool::BufferPool;
 use crate::stream::Stream;
 use crate::timers::TimerId;
@@ -290,6 +291,12 @@ impl<H: Handler> Net<H> {
     #[must_use]
     pub fn peer_addr(&self, conn: ConnId) -> Option<SocketAddr> {
         self.conns.get(conn)?.stream.peer_addr().ok()
+    }
+
+    /// The certificates of the peer, if the connection has TLS and the peer has proved to have any.
+    #[must_use]
+    pub fn peer_certificates(&self, conn: ConnId) -> Option<PeerCertificates<'_>> {
+        self.conns.get(conn)?.filter.as_ref()?.filter.peer_certificates()
     }
 
     /// The local address of this connection.

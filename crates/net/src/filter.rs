@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::io;
 
+use crate::peer_certificates::PeerCertificates;
+
 /// Translates between the bytes on the wire and the bytes that the handler sees.
 ///
 /// A filter belongs to one connection ([`Net::set_filter`](crate::Net::set_filter)) and moves with
@@ -41,6 +43,11 @@ pub trait Filter: Send {
     /// written nothing. Queried after `inbound`.
     fn wants_write(&self) -> bool {
         false
+    }
+
+    /// The certificates of the peer, if it has proved to have any.
+    fn peer_certificates(&self) -> Option<PeerCertificates<'_>> {
+        None
     }
 
     /// The connection is being closed by us and all output was translated: appends the closing
@@ -92,6 +99,10 @@ impl<L: Filter, U: Filter> Filter for Layers<L, U> {
 
     fn wants_write(&self) -> bool {
         self.lower.wants_write() || self.upper.wants_write()
+    }
+
+    fn peer_certificates(&self) -> Option<PeerCertificates<'_>> {
+        self.lower.peer_certificates().or_else(|| self.upper.peer_certificates())
     }
 
     fn finish(&mut self, wire: &mut Vec<u8>) {

@@ -21,6 +21,14 @@ pub enum ServerTransport {
 }
 
 impl ServerTransport {
+    /// The TLS of it, if it has any.
+    pub const fn tls(&self) -> Option<&Arc<TlsServer>> {
+        match self {
+            Self::Tls(tls) | Self::Wss(tls, _) => Some(tls),
+            Self::Tcp | Self::Ws(_) => None,
+        }
+    }
+
     /// The filter of a new connection; plain TCP has none.
     ///
     /// # Errors

@@ -4,15 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tacho_net::tls::{
-    ClientCertificates, TlsClientSettings, TlsError, TlsServer, TlsServerSettings,
+    ClientCertificates, TlsClientSettings, TlsError, TlsFilter, TlsReloaded, TlsServer,
+    TlsServerSettings,
 };
 use tacho_net::ws::{WsClient, WsServer};
 use tacho_net::{Filter, Layers};
-use tacho_testkit::net::certificates::{Authority, client, server, trusting};
+use tacho_testkit::net::certificates::{Authority, Identity, client, server, trusting};
 
 /// The bytes that the client and the server have read.
 type Read = (Vec<u8>, Vec<u8>);
@@ -198,7 +200,7 @@ fn a_new_certificate_serves_new_connections_and_a_bad_one_changes_nothing() {
     assert!(attempt(&old).is_ok());
 
     std::fs::copy(&renewed.key, &identity.key).unwrap();
-    assert!(matches!(server.reload(), Some(Ok(()))));
+    assert!(matches!(server.reload(), Some(Ok(TlsReloaded { judges_anew: false }))));
     assert!(attempt(&old).is_err() && attempt(&new).is_ok());
 
     // The open connection is not affected.
@@ -206,6 +208,92 @@ fn a_new_certificate_serves_new_connections_and_a_bad_one_changes_nothing() {
     open_client.outbound(b"still here", &mut wire).unwrap();
     open_server.inbound(&wire, &mut plain).unwrap();
     assert_eq!(plain, b"still here");
+}
+
+/// A client with this certificate, connected to the server in memory.
+fn connected(server: &TlsServer, ca: &Path, identity: &Identity) -> Result<TlsFilter, String> {
+    let settings = TlsClientSettings {
+        cert: Some(identity.cert.clone()),
+        key: Some(identity.key.clone()),
+        ..trusting(ca)
+    };
+    let (mut ours, mut theirs) = (client(&settings).filter().unwrap(), server.filter().unwrap());
+    match talk(&mut ours, &mut theirs, 1000) {
+        Ok(_) => Ok(theirs),
+        Err((error, _)) => Err(error.to_string()),
+    }
+}
+
+fn reading_lists(ca: &Authority, lists: Vec<PathBuf>) -> TlsServerSettings {
+    let identity = ca.issue("server", &["localhost"]);
+    TlsServerSettings {
+        cert: identity.cert,
+        key: identity.key,
+        clients: ClientCertificates::Required(ca.ca.clone()),
+        client_crls: lists,
+        alpn: Vec::new(),
+    }
+}
+
+#[test]
+fn revoked_certificates_are_refused_and_those_in_use_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let ca = Authority::new(folder.path(), "ca");
+    let (first, second) = (ca.issue_to("first", 1), ca.issue_to("second", 2));
+    for file in ["list.pem", "list.der"] {
+        let list = ca.revoke(file, &[], 2100);
+        let server = TlsServer::new(reading_lists(&ca, vec![list.clone()])).unwrap();
+        let theirs = connected(&server, &ca.ca, &first).unwrap();
+        let peer = theirs.peer_certificates().unwrap();
+        assert!(peer.own().windows(5).any(|bytes| bytes == b"first"));
+        assert!(server.still_accepts(&peer) && connected(&server, &ca.ca, &second).is_ok());
+
+        // What cannot be used changes nothing, and is named.
+        std::fs::write(&list, "0 no list").unwrap();
+        let Some(Err(error)) = server.reload() else { panic!("unusable") };
+        assert!(error.to_string().contains(&*list.to_string_lossy()), "{error}");
+        assert!(server.reload().is_none());
+        assert!(server.still_accepts(&peer) && connected(&server, &ca.ca, &second).is_ok());
+
+        ca.revoke(file, &[1], 2100);
+        assert!(matches!(server.reload(), Some(Ok(TlsReloaded { judges_anew: true }))));
+        assert!(!server.still_accepts(&peer), "{file}");
+        let error = connected(&server, &ca.ca, &first).expect_err("revoked");
+        assert!(error.contains("revoked"), "{error}");
+        let theirs = connected(&server, &ca.ca, &second).unwrap();
+        assert!(server.still_accepts(&theirs.peer_certificates().unwrap()));
+
+        // A list that is out of date keeps new clients out, not those that are connected.
+        ca.revoke(file, &[1], 2021);
+        assert!(matches!(server.reload(), Some(Ok(TlsReloaded { judges_anew: true }))));
+        let error = connected(&server, &ca.ca, &second).expect_err("out of date");
+        assert!(error.contains("out of date"), "{error}");
+        assert!(server.still_accepts(&theirs.peer_certificates().unwrap()));
+    }
+}
+
+#[test]
+fn a_certificate_without_a_list_of_its_issuer_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ca, other) = (Authority::new(folder.path(), "ca"), Authority::new(folder.path(), "other"));
+    let client = ca.issue_to("first", 1);
+    let foreign = other.revoke("other.crl", &[], 2100);
+    let server = TlsServer::new(reading_lists(&ca, vec![foreign.clone()])).unwrap();
+    let error = connected(&server, &ca.ca, &client).expect_err("no list");
+    assert!(error.contains("no revocation list of its issuer"), "{error}");
+    // With that of its issuer beside it, also in one file, it is accepted.
+    let own = ca.revoke("own.crl", &[7], 2100);
+    let both = [std::fs::read(&foreign).unwrap(), std::fs::read(&own).unwrap()].concat();
+    let joined = folder.path().join("both.crl");
+    std::fs::write(&joined, both).unwrap();
+    for lists in [vec![foreign, own], vec![joined]] {
+        let server = TlsServer::new(reading_lists(&ca, lists)).unwrap();
+        connected(&server, &ca.ca, &client).unwrap();
+    }
+    let empty = folder.path().join("empty.crl");
+    std::fs::write(&empty, "").unwrap();
+    let error = TlsServer::new(reading_lists(&ca, vec![empty])).expect_err("no list in it");
+    assert!(error.to_string().contains("no revocation list in"), "{error}");
 }
 
 #[test]
@@ -274,6 +362,7 @@ fn secure_web_sockets() -> (impl Fn() -> Pair, tempfile::TempDir) {
         cert: identity.cert,
         key: identity.key,
         clients: ClientCertificates::Ignored,
+        client_crls: Vec::new(),
         alpn: Vec::new(),
     };
     let (tls, below) = (client(&trusting(&authority.ca)), TlsServer::new(settings).unwrap());

@@ -1,12 +1,14 @@
 //! `tacho acl explain`: what the access rules say, and why.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use tacho_access::{
-    Access, AccessList, Acl, Cause, ClientRules, Coverage, Decision, Origin, PublishKind, RuleSet,
-    Steps, SubscriptionKind, Users, Who, read_text,
+    Access, AccessList, Acl, Cause, CertificateName, ClientRules, Coverage, Decision, Origin,
+    PublishKind, RuleSet, Steps, SubscriptionKind, Users, Who, certificate_of_file, read_text,
 };
 use tacho_broker::{RawConfig, SubscribeCheck, parse_address};
 use tacho_topic::Filter;
@@ -31,7 +33,7 @@ enum AclCommand {
     Explain(ExplainArguments),
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 struct ExplainArguments {
     /// Configuration file of the broker, which names the files of access control.
     #[arg(short, long, value_name = "FILE")]
@@ -46,6 +48,10 @@ struct ExplainArguments {
     /// User that the client has logged in as; without it the client is anonymous.
     #[arg(short, long)]
     user: Option<String>,
+    /// Certificate of the client (PEM or DER): its user is the one that it names at the listeners
+    /// of the configuration with `certificate_user`.
+    #[arg(long, value_name = "FILE", conflicts_with = "user", requires = "config")]
+    certificate: Option<PathBuf>,
     /// Client identifier.
     #[arg(short = 'i', long, default_value = "client")]
     client_id: String,
@@ -108,6 +114,8 @@ struct AccessFiles {
     listeners: Option<Vec<SocketAddr>>,
     password_files: Vec<PathBuf>,
     subscribe: SubscribeCheck,
+    /// With the listener of each.
+    certificates: Vec<(String, CertificateName)>,
 }
 
 impl AccessFiles {
@@ -120,6 +128,11 @@ impl AccessFiles {
         let access = &config.access;
         let configured = ListFile::of(access.acl_file.as_ref(), access.rules_file.as_ref());
         let listeners = config.listeners.iter().map(|listener| listener.address).collect();
+        let by_certificate = config
+            .listeners
+            .iter()
+            .filter_map(|listener| Some((listener.to_string(), listener.certificates?.user)));
+        let certificates = by_certificate.collect();
         let mut password_files: Vec<PathBuf> =
             config.listeners.into_iter().filter_map(|listener| listener.password_file).collect();
         password_files.sort_unstable();
@@ -129,7 +142,37 @@ impl AccessFiles {
             listeners: Some(listeners),
             password_files,
             subscribe: access.subscribe,
+            certificates,
         })
+    }
+
+    /// The user that a certificate names; `None` if it names none. Says which at each listener.
+    fn user_of(&self, path: &Path) -> Result<Option<String>, Failure> {
+        let shown = path.display();
+        let bytes =
+            fs::read(path).map_err(|error| invalid(format!("cannot read {shown}: {error}")))?;
+        let certificate = certificate_of_file(&bytes);
+        let certificate =
+            certificate.ok_or_else(|| invalid(format!("{shown} is no certificate")))?;
+        if self.certificates.is_empty() {
+            return Err(invalid("no listener of the configuration has `certificate_user`"));
+        }
+        let mut users = BTreeSet::new();
+        for (listener, name) in &self.certificates {
+            match name.of(&certificate) {
+                Ok(user) => {
+                    println!("user {} by {shown} at {listener}", user.escape_debug());
+                    users.insert(user);
+                }
+                Err(error) => println!("no user by {shown} at {listener}: {error}"),
+            }
+        }
+        match users.len() {
+            0 | 1 => Ok(users.pop_first()),
+            _ => Err(invalid(format!(
+                "{shown} names different users at the listeners: choose one with --user"
+            ))),
+        }
     }
 }
 
@@ -156,7 +199,15 @@ struct Explained {
 /// Runs the command; its exit code.
 pub(crate) fn acl(arguments: &AclArguments) -> Result<u8, Failure> {
     let AclCommand::Explain(arguments) = &arguments.command;
-    let files = AccessFiles::read(arguments)?;
+    let mut arguments = arguments.clone();
+    let files = AccessFiles::read(&arguments)?;
+    if let Some(path) = &arguments.certificate {
+        arguments.user = files.user_of(path)?;
+        if arguments.user.is_none() {
+            println!("denied: the certificate names no user, so the client is not let in");
+            return Ok(exit::THRESHOLD);
+        }
+    }
     if let Some(user) = &arguments.user {
         for path in &files.password_files {
             let users = Users::parse(&path.display().to_string(), &text_of(path)?);
@@ -167,7 +218,7 @@ pub(crate) fn acl(arguments: &AclArguments) -> Result<u8, Failure> {
     }
     let Answer { may, why } = match &files.list {
         None => Answer::new(true, "no access rules: every client may do everything"),
-        Some(list) => Explained::read(list, &files)?.answer(arguments)?,
+        Some(list) => Explained::read(list, &files)?.answer(&arguments)?,
     };
     println!("{}: {why}", if may { "allowed" } else { "denied" });
     Ok(if may { exit::OK } else { exit::THRESHOLD })

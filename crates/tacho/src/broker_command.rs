@@ -47,6 +47,10 @@ pub(crate) struct BrokerArgs {
     /// CA certificates that client certificates are verified with (PEM).
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
+    /// Certificates that those CAs have revoked (revocation list, PEM or DER); may be repeated.
+    /// Each CA needs a list.
+    #[arg(long, value_name = "FILE")]
+    tls_client_crl: Vec<PathBuf>,
     /// Refuse clients without a certificate of those CAs.
     #[arg(long)]
     tls_require_client_certificate: bool,
@@ -153,6 +157,9 @@ impl BrokerArgs {
         }
         if self.tls_client_ca.is_some() {
             tls.client_ca.clone_from(&self.tls_client_ca);
+        }
+        if !self.tls_client_crl.is_empty() {
+            tls.client_crl = Some(self.tls_client_crl.clone());
         }
         if self.tls_require_client_certificate {
             tls.require_client_certificate = Some(true);
@@ -279,6 +286,9 @@ fn about_access(config: &Config) -> String {
         config.listeners.iter().filter_map(|listener| listener.password_file.as_deref()).collect();
     for path in users {
         about.push_str(&format!("; users from {}", path.display()));
+    }
+    for listener in config.listeners.iter().filter(|listener| listener.certificates.is_some()) {
+        about.push_str(&format!("; users by certificates at {listener}"));
     }
     if let Some(jwt) = &config.access.jwt {
         about.push_str(&format!("; tokens by the keys of {}", jwt.key_file.display()));

@@ -256,6 +256,37 @@ impl Drop for Broker {
 }
 
 #[test]
+fn acl_explain_says_which_user_a_certificate_names() {
+    let folder = TempDir::new().expect("a folder");
+    let files = tacho_broker::self_signed(folder.path(), []).expect("writes");
+    let (acl_path, acl) = at(&folder, "acl");
+    fs::write(&acl_path, "user Tacho test broker\ntopic read a\n").expect("writes");
+    let (path, config) = at(&folder, "broker.toml");
+    let listener = |user: &str| {
+        format!(
+            "[access]\nacl_file = {acl:?}\n[tls]\ncert = {:?}\nkey = {:?}\nclient_ca = {:?}\n\
+             [[listeners]]\naddress = 1883\ntransport = 'tls'\ncertificate_user = '{user}'\n",
+            files.cert, files.key, files.ca
+        )
+    };
+    let cert = files.cert.to_str().expect("is text");
+    let explain = |more: &[&str], code| {
+        let arguments = ["acl", "explain", "--config", &config, "--certificate", cert];
+        said(&[&arguments[..], more].concat(), "", code)
+    };
+    fs::write(&path, listener("cn")).expect("writes");
+    let answer = explain(&["subscribe", "a"], 0);
+    assert!(answer.contains("user Tacho test broker by ") && answer.contains("tls://"), "{answer}");
+    explain(&["subscribe", "b"], 99);
+    fs::write(&path, listener("san_email")).expect("writes");
+    let answer = explain(&["subscribe", "a"], 99);
+    assert!(answer.contains("no e-mail address") && answer.contains("names no user"), "{answer}");
+    fs::write(&path, "").expect("writes");
+    let answer = explain(&["subscribe", "a"], 104);
+    assert!(answer.contains("certificate_user"), "{answer}");
+}
+
+#[test]
 fn the_flags_close_a_loopback_listener_and_sighup_changes_users_and_rules() {
     let folder = TempDir::new().expect("a folder");
     let (_, users) = at(&folder, "users");

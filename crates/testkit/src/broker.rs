@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tacho_broker::{AccessReloaded, AuthMethods, Broker, RawConfig, SharedSubscription};
+use tacho_broker::{AccessReloaded, AuthMethods, Broker, RawConfig, Reloaded, SharedSubscription};
 use tacho_codec::{Connect, ConnectProperties, Version};
 
 use crate::client::{Client, connect};
@@ -58,6 +58,11 @@ impl TestBroker {
     /// Reads the files of access control again.
     pub fn reload_access(&self) -> AccessReloaded {
         self.broker.as_ref().unwrap().access().reload()
+    }
+
+    /// Reads the certificates, CAs and revocation lists of its listeners again.
+    pub fn reload_certificates(&self) -> Reloaded {
+        self.broker.as_ref().unwrap().certificates().reload()
     }
 
     /// How its bridges stand.

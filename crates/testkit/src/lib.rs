@@ -37,6 +37,8 @@ pub mod runs;
 pub mod strategies;
 #[cfg(feature = "topic")]
 pub mod topics;
+#[cfg(all(feature = "net", feature = "broker"))]
+mod tunnel;
 #[cfg(feature = "codec")]
 pub mod vectors;
 mod wait;
@@ -51,4 +53,6 @@ pub use client::{ALL_QOS, Client, Received, TimedOut, VERSIONS, connect, packet,
 pub use disk_faults::{DiskFault, FaultyDisk};
 #[cfg(feature = "codec")]
 pub use flooding_broker::{Flood, FloodingBroker};
+#[cfg(all(feature = "net", feature = "broker"))]
+pub use tunnel::through;
 pub use wait::{PATIENCE, QUIET, wait_until};

@@ -26,7 +26,7 @@ pub(crate) use unix_offset::UnixOffset;
 
 use tacho_access::{NoRandomness, ProcessKey};
 
-use crate::config::{AccessSettings, Config, ConfigError};
+use crate::config::{AccessSettings, CertificateLogin, Config, ConfigError};
 use crate::policy::{Files, Policy};
 
 /// Checks that the files of a configuration can be used.
@@ -59,6 +59,8 @@ pub(crate) struct SharedAccess {
     admits_anonymous: Vec<bool>,
     /// By listener: its configured address.
     listeners: Vec<SocketAddr>,
+    /// By listener: how clients log in with certificates.
+    certificates: Vec<Option<CertificateLogin>>,
     /// The policy at the start. Shards get later ones by mail.
     pub(crate) first: Arc<Policy>,
     pub(crate) logins: Logins,
@@ -78,6 +80,7 @@ impl SharedAccess {
             settings: config.access.clone(),
             admits_anonymous: config.listeners.iter().map(|l| l.allow_anonymous).collect(),
             listeners: config.listeners.iter().map(|listener| listener.address).collect(),
+            certificates: config.listeners.iter().map(|l| l.certificates).collect(),
             first: access.policy(),
             logins,
             audit: access.audit().clone(),
@@ -90,6 +93,11 @@ impl SharedAccess {
     /// The configured address of a listener.
     pub(crate) fn address_of(&self, listener: u16) -> Option<SocketAddr> {
         self.listeners.get(usize::from(listener)).copied()
+    }
+
+    /// How clients log in with certificates at a listener.
+    pub(crate) fn certificate_login(&self, listener: u16) -> Option<CertificateLogin> {
+        self.certificates.get(usize::from(listener)).copied().flatten()
     }
 
     pub(crate) fn admits_anonymous(&self, listener: u16) -> bool {

@@ -8,11 +8,14 @@ use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use tacho_access::CertificateName;
 use tacho_net::ServerTransport;
 use tacho_net::tls::{ClientCertificates, TlsError, TlsServer, TlsServerSettings};
 use tacho_net::ws::WsServer;
 
-use super::{AccessSettings, ConfigError, Level, QueuePolicy};
+use super::{
+    AccessSettings, CertificateClientId, CertificateLogin, ConfigError, Level, QueuePolicy,
+};
 
 /// The usual path of MQTT over WebSocket.
 const PATH: &str = "/mqtt";
@@ -52,6 +55,15 @@ pub struct RawListener {
     pub client_ca: Option<PathBuf>,
     /// Replaces the setting in `[tls]`.
     pub require_client_certificate: Option<bool>,
+    /// Files of revocation lists, instead of those in `[tls]`.
+    #[serde(default, deserialize_with = "paths")]
+    pub client_crl: Option<Vec<PathBuf>>,
+    /// Which part of a client's certificate names its user.
+    pub certificate_user: Option<CertificateName>,
+    /// What the client identifier has to do with that user.
+    pub certificate_client_id: Option<CertificateClientId>,
+    /// The user has to log in by password or token, too.
+    pub certificate_password: Option<bool>,
     /// Path of the WebSocket.
     pub path: Option<String>,
     /// Durability level of persistent sessions of this listener, instead of the common one.
@@ -82,6 +94,9 @@ pub struct RawTls {
     pub client_ca: Option<PathBuf>,
     /// Clients must present a certificate.
     pub require_client_certificate: Option<bool>,
+    /// Files of the lists of certificates that their CAs have revoked.
+    #[serde(deserialize_with = "paths")]
+    pub client_crl: Option<Vec<PathBuf>>,
     /// Seconds between two checks of the files; 0: only on SIGHUP.
     pub check_s: Option<u32>,
 }
@@ -110,6 +125,8 @@ pub struct Listener {
     pub password_file: Option<PathBuf>,
     /// Clients log in with tokens.
     pub has_tokens: bool,
+    /// Clients log in with their certificates.
+    pub certificates: Option<CertificateLogin>,
     /// Whether clients without credentials are admitted although others log in, or although the
     /// listener is not on loopback.
     pub allow_anonymous: bool,
@@ -146,6 +163,10 @@ impl RawListener {
             key: None,
             client_ca: None,
             require_client_certificate: None,
+            client_crl: None,
+            certificate_user: None,
+            certificate_client_id: None,
+            certificate_password: None,
             path: None,
             persistent_level: None,
             clean_level: None,
@@ -166,17 +187,26 @@ impl RawListener {
         let (persistent_level, clean_level) = (self.persistent_level, self.clean_level);
         let persistent_queue_full = self.persistent_queue_full;
         let clean_queue_full = self.clean_queue_full;
+        let certificates = self.certificate_login();
         let Self { address, transport, cert, key, client_ca, require_client_certificate, .. } =
             self;
-        let path = self.path;
+        let (path, client_crl) = (self.path, self.client_crl);
         let password_file = self.password_file.or_else(|| access.password_file.clone());
         let has_tokens = access.jwt.is_some();
-        if self.allow_anonymous == Some(false) && password_file.is_none() && !has_tokens {
-            return Err(ConfigError::ClosedListener(shown(transport, address)));
+        let shown = || shown(transport, address);
+        let certificates =
+            certificates.map_err(|what| ConfigError::CertificateLogin(shown(), what))?;
+        let has_logins = password_file.is_some() || has_tokens;
+        if certificates.is_some_and(|login| login.needs_password) && !has_logins {
+            let what = "`certificate_password` needs a password file or [access.jwt]";
+            return Err(ConfigError::CertificateLogin(shown(), what));
+        }
+        if self.allow_anonymous == Some(false) && !has_logins && certificates.is_none() {
+            return Err(ConfigError::ClosedListener(shown()));
         }
         let allow_anonymous = self.allow_anonymous.unwrap_or(false);
-        let tls = RawTls { cert, key, client_ca, require_client_certificate, check_s: None };
-        let shown = || shown(transport, address);
+        let tls =
+            RawTls { cert, key, client_ca, require_client_certificate, client_crl, check_s: None };
         if !transport.uses_tls() && tls != RawTls::default() {
             return Err(ConfigError::UselessCertificate(shown()));
         }
@@ -192,6 +222,11 @@ impl RawListener {
             true => Some(tls.or(defaults).settings(transport, address)?),
             false => None,
         };
+        let asks = |tls: &TlsServerSettings| tls.clients != ClientCertificates::Ignored;
+        if certificates.is_some() && !tls.as_ref().is_some_and(asks) {
+            let what = "`certificate_user` needs TLS and the CA of the certificates (`client_ca`)";
+            return Err(ConfigError::CertificateLogin(shown(), what));
+        }
         Ok(Listener {
             address,
             transport,
@@ -203,8 +238,24 @@ impl RawListener {
             clean_queue_full,
             password_file,
             has_tokens,
+            certificates,
             allow_anonymous,
         })
+    }
+
+    /// How clients log in with their certificates, or which key has no use.
+    fn certificate_login(&self) -> Result<Option<CertificateLogin>, &'static str> {
+        let (client_id, password) = (self.certificate_client_id, self.certificate_password);
+        match self.certificate_user {
+            Some(user) => Ok(Some(CertificateLogin {
+                user,
+                client_id: client_id.unwrap_or_default(),
+                needs_password: password.unwrap_or(false),
+            })),
+            None if client_id.is_none() && password.is_none() => Ok(None),
+            None => Err("`certificate_client_id` and `certificate_password` need \
+                         `certificate_user`"),
+        }
     }
 }
 
@@ -232,6 +283,7 @@ impl RawTls {
             require_client_certificate: self
                 .require_client_certificate
                 .or(defaults.require_client_certificate),
+            client_crl: self.client_crl.or_else(|| defaults.client_crl.clone()),
             check_s: None,
         }
     }
@@ -253,9 +305,13 @@ impl RawTls {
                 return Err(ConfigError::NoClientAuthority(shown(transport, address)));
             }
         };
+        let client_crls = self.client_crl.unwrap_or_default();
+        if clients == ClientCertificates::Ignored && !client_crls.is_empty() {
+            return Err(ConfigError::UselessRevocationList(shown(transport, address)));
+        }
         // Browsers negotiate HTTP before they request a WebSocket.
         let alpn = if transport == Transport::Wss { "http/1.1" } else { "mqtt" };
-        Ok(TlsServerSettings { cert, key, clients, alpn: vec![alpn.to_owned()] })
+        Ok(TlsServerSettings { cert, key, clients, client_crls, alpn: vec![alpn.to_owned()] })
     }
 }
 
@@ -272,13 +328,15 @@ impl Listener {
             || self.persistent_queue_full.is_some()
             || self.clean_queue_full.is_some()
             || self.password_file.is_some()
+            || self.certificates.is_some()
             || self.allow_anonymous
     }
 
     /// Whether other machines reach it without logging in, and it does not say itself that they
     /// may.
     pub(super) fn needs_consent(&self) -> bool {
-        let has_logins = self.password_file.is_some() || self.has_tokens;
+        let has_logins =
+            self.password_file.is_some() || self.has_tokens || self.certificates.is_some();
         !self.address.ip().is_loopback() && !has_logins && !self.allow_anonymous
     }
 
@@ -340,9 +398,30 @@ impl Listener {
         if self.allow_anonymous {
             text.push_str("allow_anonymous = true\n");
         }
+        text.push_str(&self.describe_certificates());
         if let Some(TlsServerSettings { clients: ClientCertificates::Required(_), .. }) = &self.tls
         {
             text.push_str("require_client_certificate = true\n");
+        }
+        text
+    }
+
+    /// What it does with certificates of clients.
+    fn describe_certificates(&self) -> String {
+        let mut text = String::new();
+        if let Some(tls) = self.tls.as_ref().filter(|tls| !tls.client_crls.is_empty()) {
+            let lists: Vec<String> =
+                tls.client_crls.iter().map(|path| path.display().to_string()).collect();
+            text.push_str(&format!("client_crl = {}\n", toml::Value::from(lists)));
+        }
+        if let Some(CertificateLogin { user, client_id, needs_password }) = self.certificates {
+            // Invariant: words, which TOML can always express.
+            let [user, client_id] = [toml::Value::try_from(user), toml::Value::try_from(client_id)]
+                .map(|word| word.map_or_else(|_| String::new(), |word| word.to_string()));
+            text.push_str(&format!(
+                "certificate_user = {user}\ncertificate_client_id = {client_id}\n\
+                 certificate_password = {needs_password}\n"
+            ));
         }
         text
     }
@@ -427,6 +506,20 @@ pub(super) fn maybe_address<'de, D: Deserializer<'de>>(
 
 #[derive(Deserialize)]
 struct Given(#[serde(deserialize_with = "address")] SocketAddr);
+
+/// A path in a file, or a list of them.
+fn paths<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<PathBuf>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Paths {
+        One(PathBuf),
+        Several(Vec<PathBuf>),
+    }
+    Ok(Some(match Paths::deserialize(from)? {
+        Paths::One(path) => vec![path],
+        Paths::Several(paths) => paths,
+    }))
+}
 
 /// An address in a file.
 fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {

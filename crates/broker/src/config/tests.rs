@@ -281,3 +281,46 @@ fn tokens_are_configured_with_defaults_and_described_as_they_are() {
     assert!(resolve(&format!("allow_anonymous = true\n{text}")).is_err());
     assert!(toml::from_str::<RawConfig>("[access.jwt]\nissuer = 'x'\n").is_err());
 }
+
+#[test]
+fn logins_by_certificate_need_a_ca_and_are_described_as_they_are() {
+    let tls = "[tls]\ncert = 'c'\nkey = 'k'\n";
+    let listener = |address: &str, more: &str| {
+        format!("{tls}[[listeners]]\naddress = '{address}'\ntransport = 'tls'\n{more}")
+    };
+    let full = listener(
+        "0.0.0.0:1",
+        "client_ca = 'ca'\nclient_crl = ['a', 'b']\ncertificate_user = 'san_uri'\n\
+         certificate_client_id = 'equal'\n",
+    );
+    // Clients log in, so that it needs no consent off loopback.
+    let config = parse(&full).unwrap();
+    let login = config.listeners[0].certificates.unwrap();
+    assert_eq!((login.client_id, login.needs_password), (CertificateClientId::Equal, false));
+    assert_eq!(config.listeners[0].tls.as_ref().unwrap().client_crls.len(), 2);
+    let again = parse(&config.describe()).unwrap();
+    assert_eq!(again.listeners, config.listeners);
+    parse(&listener("0.0.0.0:1", "client_ca = 'ca'\nallow_anonymous = true\n")).unwrap();
+    for (more, words) in [
+        ("certificate_user = 'cn'\n", "`client_ca`"),
+        ("client_ca = 'ca'\ncertificate_password = true\n", "need `certificate_user`"),
+        ("client_ca = 'ca'\ncertificate_client_id = 'any'\n", "need `certificate_user`"),
+        (
+            "client_ca = 'ca'\ncertificate_user = 'cn'\ncertificate_password = true\n",
+            "needs a password file",
+        ),
+        ("client_crl = 'a'\n", "no CA of client certificates"),
+        ("client_ca = 'ca'\ncertificate_user = 'serial'\n", "unknown variant"),
+    ] {
+        let error = parse(&listener("127.0.0.1:1", more)).unwrap_err();
+        assert!(error.contains(words), "{more}: {error}");
+    }
+    let plain = "[[listeners]]\naddress = '127.0.0.1:1'\ncertificate_user = 'cn'\n";
+    assert!(parse(plain).unwrap_err().contains("needs TLS"));
+    let shared = format!(
+        "{tls}client_ca = 'ca'\nclient_crl = 'l'\n\
+         [[listeners]]\naddress = 1\ntransport = 'tls'"
+    );
+    let config = parse(&shared).unwrap();
+    assert_eq!(config.listeners[0].tls.as_ref().unwrap().client_crls, [PathBuf::from("l")]);
+}

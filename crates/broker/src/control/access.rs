@@ -2,6 +2,7 @@
 
 use super::exposition::{Exposition, Kind};
 use crate::access::{AccessControl, AuditOutcome};
+use crate::certificates::Certificates;
 
 pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
     let name = "tacho_access_files_unusable";
@@ -23,4 +24,11 @@ pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
     let name = "tacho_bans_total";
     let help = "Times that an address was banned for failed logins.";
     exposition.family(name, help, Kind::Counter).sample(&[], access.bans().total());
+}
+
+/// Of the listeners' certificates.
+pub(super) fn write_certificates(exposition: &mut Exposition, certificates: &Certificates) {
+    let name = "tacho_certificate_reload_failures_total";
+    let help = "Times that certificates, CAs or revocation lists of a listener could not be used.";
+    exposition.family(name, help, Kind::Counter).sample(&[], certificates.failures());
 }

@@ -65,6 +65,9 @@ pub(super) fn read(view: &View) -> Exposition {
     if let Some(access) = &view.access {
         access::write(&mut exposition, access);
     }
+    if let Some(certificates) = &view.certificates {
+        access::write_certificates(&mut exposition, certificates);
+    }
     http(&mut exposition, view);
     process::write(&mut exposition);
     exposition

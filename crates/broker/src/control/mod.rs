@@ -33,6 +33,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::access::AccessControl;
 use crate::bridge::Bridges;
+use crate::certificates::Certificates;
 use crate::mail::Mail;
 use crate::stats::{Counter, ShardStats};
 
@@ -47,6 +48,8 @@ pub(crate) struct View {
     pub(crate) journal: Option<Journal>,
     pub(crate) bridges: Arc<Bridges>,
     pub(crate) access: Option<AccessControl>,
+    /// Present where a listener has TLS.
+    pub(crate) certificates: Option<Certificates>,
     http: Arc<HttpCounters>,
     started_ns: u64,
 }
@@ -59,8 +62,18 @@ impl View {
     ) -> Self {
         let (journal, bridges, started_ns) = (None, Arc::default(), clock::now_ns());
         let http = Arc::default();
-        let access = None;
-        Self { stats, remote, connections_max, journal, bridges, access, http, started_ns }
+        let (access, certificates) = (None, None);
+        Self {
+            stats,
+            remote,
+            connections_max,
+            journal,
+            bridges,
+            access,
+            certificates,
+            http,
+            started_ns,
+        }
     }
 
     fn uptime(&self) -> Duration {

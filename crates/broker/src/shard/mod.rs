@@ -221,6 +221,7 @@ impl Handler for Shard {
             Mail::Authenticated(exchange, step) => self.authenticated(net, exchange, step),
             Mail::LoggedIn(login, answer) => self.logged_in(net, login, *answer),
             Mail::PolicyChanged(policy) => self.policy_changed(policy),
+            Mail::CertificatesJudgedAnew => self.sweep_certificates(),
             Mail::PublishSys(values) => self.publish_sys(net, &values),
             Mail::Query(ask) => self.asked(net, *ask),
             Mail::Loaded(loaded) => self.loaded(net, *loaded),

@@ -4,6 +4,7 @@
 
 mod ban_file;
 mod bans;
+mod certificates;
 mod logins;
 mod owners;
 mod reload;

@@ -92,7 +92,7 @@ impl TlsClient {
     pub fn filter(&self) -> io::Result<TlsFilter> {
         let config = Arc::clone(&self.config);
         let connection = ClientConnection::new(config, self.server_name.clone());
-        Ok(TlsFilter::new(connection.map_err(|error| connection_error(&error))?.into()))
+        Ok(TlsFilter::new(connection.map_err(|error| connection_error(&error))?.into(), 0))
     }
 }
 

@@ -55,6 +55,14 @@ pub enum TlsError {
         /// The reason.
         why: String,
     },
+    /// A revocation list cannot be used.
+    #[error("the revocation list {} cannot be used: {why}", path.display())]
+    RevocationList {
+        /// As given.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// The system has no certificates to trust.
     #[error(
         "this system has no CA certificates to trust: give the broker's CA certificate as a file"
@@ -88,6 +96,20 @@ fn message(error: &Error) -> String {
              signed it: check whether the CA was created again"
                 .to_owned()
         }
+        Error::InvalidCertificate(CertificateError::Revoked) => {
+            "the peer's certificate is revoked".to_owned()
+        }
+        Error::InvalidCertificate(CertificateError::UnknownRevocationStatus) => {
+            "the peer's certificate is refused because there is no revocation list of its issuer: \
+             add it to `client_crl`"
+                .to_owned()
+        }
+        Error::InvalidCertificate(
+            CertificateError::ExpiredRevocationList
+            | CertificateError::ExpiredRevocationListContext { .. },
+        ) => "the peer's certificate is refused because the revocation list of its issuer is out \
+              of date: renew the file in `client_crl`"
+            .to_owned(),
         Error::InvalidCertificate(why) => format!("the peer's certificate is not valid: {why}"),
         Error::NoCertificatesPresented => "the peer has sent no certificate".to_owned(),
         Error::InvalidMessage(InvalidMessage::InvalidContentType) => {

@@ -6,6 +6,7 @@ use rustls::Connection;
 
 use super::error::connection_error;
 use crate::filter::Filter;
+use crate::peer_certificates::PeerCertificates;
 
 /// Output that may wait for the end of the handshake.
 const EARLY_BYTES_MAX: usize = 1024 * 1024;
@@ -20,6 +21,8 @@ pub struct TlsFilter {
     /// The handshake is complete.
     ready: bool,
     input: Input,
+    /// Which version of the server's CAs and revocation lists judges the peer.
+    trust: u32,
 }
 
 /// The state of the peer's side.
@@ -33,9 +36,9 @@ enum Input {
 }
 
 impl TlsFilter {
-    pub(super) fn new(mut connection: Connection) -> Self {
+    pub(super) fn new(mut connection: Connection, trust: u32) -> Self {
         connection.set_buffer_limit(Some(EARLY_BYTES_MAX));
-        Self { connection, ready: false, input: Input::Open }
+        Self { connection, ready: false, input: Input::Open, trust }
     }
 
     /// Moves decrypted bytes to `plain`.
@@ -107,6 +110,11 @@ impl Filter for TlsFilter {
 
     fn wants_write(&self) -> bool {
         self.connection.wants_write()
+    }
+
+    fn peer_certificates(&self) -> Option<PeerCertificates<'_>> {
+        let chain = self.connection.peer_certificates()?;
+        (self.ready && !chain.is_empty()).then_some(PeerCertificates { chain, trust: self.trust })
     }
 
     fn finish(&mut self, wire: &mut Vec<u8>) {

@@ -13,4 +13,4 @@ mod server;
 pub use client::{TlsClient, TlsClientSettings};
 pub use error::TlsError;
 pub use filter::TlsFilter;
-pub use server::{ClientCertificates, TlsServer, TlsServerSettings};
+pub use server::{ClientCertificates, TlsReloaded, TlsServer, TlsServerSettings};

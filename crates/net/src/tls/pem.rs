@@ -4,13 +4,14 @@ use std::path::Path;
 
 use rustls::RootCertStore;
 use rustls_pki_types::pem::{Error, PemObject};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 
 use super::error::TlsError;
 
 pub(super) const CERTIFICATE: &str = "certificate";
 pub(super) const PRIVATE_KEY: &str = "private key";
 pub(super) const AUTHORITY: &str = "CA certificate";
+pub(super) const REVOCATION_LIST: &str = "revocation list";
 
 pub(super) fn read(what: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
     std::fs::read(path).map_err(|source| TlsError::Read { what, path: path.to_owned(), source })
@@ -46,6 +47,25 @@ pub(super) fn authorities(path: &Path, pem: &[u8]) -> Result<RootCertStore, TlsE
         })?;
     }
     Ok(roots)
+}
+
+/// Of a file in PEM form with one or more lists, or in DER form with one.
+pub(super) fn revocation_lists(
+    path: &Path,
+    bytes: &[u8],
+) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+    const SEQUENCE: u8 = 0x30;
+    if bytes.first() == Some(&SEQUENCE) {
+        return Ok(vec![bytes.to_vec().into()]);
+    }
+    let what = REVOCATION_LIST;
+    let found: Vec<_> = CertificateRevocationListDer::pem_slice_iter(bytes)
+        .collect::<Result<_, _>>()
+        .map_err(|error| bad(what, path, &error))?;
+    match found.is_empty() {
+        true => Err(TlsError::Empty { what, path: path.to_owned() }),
+        false => Ok(found),
+    }
 }
 
 fn bad(what: &'static str, path: &Path, error: &Error) -> TlsError {

@@ -2,16 +2,19 @@
 //! while connections are open.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoClientAuth, WebPkiClientVerifier};
-use rustls::{ServerConfig, ServerConnection};
+use rustls::{CertificateError, Error, RootCertStore, ServerConfig, ServerConnection};
+use rustls_pki_types::{CertificateRevocationListDer, UnixTime};
 
 use super::error::{TlsError, connection_error};
 use super::filter::TlsFilter;
 use super::pem;
 use super::provider::provider;
+use crate::peer_certificates::PeerCertificates;
 
 /// Settings of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +25,9 @@ pub struct TlsServerSettings {
     pub key: PathBuf,
     /// Whether clients must have certificates.
     pub clients: ClientCertificates,
+    /// Files of revocation lists (PEM or DER). If there are any, each certificate of a client's
+    /// chain must have a list of its issuer that is up to date and does not name it.
+    pub client_crls: Vec<PathBuf>,
     /// Application protocols to choose from (ALPN), for clients that offer any.
     pub alpn: Vec<String>,
 }
@@ -41,9 +47,33 @@ pub enum ClientCertificates {
 #[derive(Debug)]
 pub struct TlsServer {
     settings: TlsServerSettings,
-    config: RwLock<Arc<ServerConfig>>,
+    current: RwLock<Arc<Current>>,
+    in_use: Mutex<InUse>,
+}
+
+#[derive(Debug)]
+struct InUse {
+    /// Those that are in use.
+    files: Files,
     /// The files at the last reading.
-    last_read: Mutex<LastRead>,
+    last_read: LastRead,
+}
+
+/// What new connections get.
+#[derive(Debug)]
+struct Current {
+    config: Arc<ServerConfig>,
+    verifier: Arc<dyn ClientCertVerifier>,
+    /// Counts the changes of CAs and revocation lists.
+    trust: u32,
+}
+
+/// What reading the files again has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TlsReloaded {
+    /// CAs or revocation lists are others: certificates of clients that are connected may be
+    /// refused now ([`TlsServer::still_accepts`]).
+    pub judges_anew: bool,
 }
 
 /// The content of all files, or the reason why they could not be read.
@@ -54,6 +84,13 @@ struct Files {
     cert: Vec<u8>,
     key: Vec<u8>,
     client_ca: Option<Vec<u8>>,
+    client_crls: Vec<Vec<u8>>,
+}
+
+impl Files {
+    fn judge_like(&self, other: &Self) -> bool {
+        self.client_ca == other.client_ca && self.client_crls == other.client_crls
+    }
 }
 
 impl TlsServer {
@@ -63,8 +100,9 @@ impl TlsServer {
     /// A file cannot be read or used.
     pub fn new(settings: TlsServerSettings) -> Result<Self, TlsError> {
         let files = settings.read()?;
-        let config = RwLock::new(Arc::new(settings.config(&files)?));
-        Ok(Self { settings, config, last_read: Mutex::new(Ok(files)) })
+        let current = RwLock::new(Arc::new(settings.open(&files, 0)?));
+        let in_use = Mutex::new(InUse { last_read: Ok(files.clone()), files });
+        Ok(Self { settings, current, in_use })
     }
 
     /// The settings that it was created with.
@@ -74,24 +112,27 @@ impl TlsServer {
 
     /// Reads the files again, for connections accepted from now on. `None` if nothing has changed
     /// since the last reading. After an error the current certificates stay in use.
-    pub fn reload(&self) -> Option<Result<(), TlsError>> {
-        let mut last_read = self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn reload(&self) -> Option<Result<TlsReloaded, TlsError>> {
+        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
         let files = match self.settings.read() {
             Ok(files) => files,
             Err(error) => {
                 let now = Err(error.to_string());
-                let is_new = *last_read != now;
-                *last_read = now;
+                let is_new = in_use.last_read != now;
+                in_use.last_read = now;
                 return is_new.then_some(Err(error));
             }
         };
-        if last_read.as_ref() == Ok(&files) {
+        if in_use.last_read.as_ref() == Ok(&files) {
             return None;
         }
-        let config = self.settings.config(&files);
-        *last_read = Ok(files);
-        Some(config.map(|config| {
-            *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        in_use.last_read = Ok(files.clone());
+        let judges_anew = !in_use.files.judge_like(&files);
+        let trust = self.current().trust.wrapping_add(judges_anew.into());
+        Some(self.settings.open(&files, trust).map(|current| {
+            in_use.files = files;
+            *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(current);
+            TlsReloaded { judges_anew }
         }))
     }
 
@@ -100,9 +141,36 @@ impl TlsServer {
     /// # Errors
     /// When rustls cannot create the connection.
     pub fn filter(&self) -> io::Result<TlsFilter> {
-        let config = Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner));
-        let connection = ServerConnection::new(config).map_err(|error| connection_error(&error))?;
-        Ok(TlsFilter::new(connection.into()))
+        let current = self.current();
+        let connection = ServerConnection::new(Arc::clone(&current.config));
+        let connection = connection.map_err(|error| connection_error(&error))?;
+        Ok(TlsFilter::new(connection.into(), current.trust))
+    }
+
+    /// Whether the certificates of a peer would be accepted now: it is not revoked, has not
+    /// expired, and its CA is trusted. This verifies signatures if CAs or revocation lists have
+    /// changed since the handshake, and costs nothing otherwise. A peer is not refused because a
+    /// list is missing or out of date: only new connections are.
+    pub fn still_accepts(&self, peer: &PeerCertificates<'_>) -> bool {
+        let current = self.current();
+        let Some((own, issuers)) = peer.chain.split_first() else { return true };
+        if peer.trust == current.trust {
+            return true;
+        }
+        match current.verifier.verify_client_cert(own, issuers, UnixTime::now()) {
+            Ok(_) => true,
+            Err(Error::InvalidCertificate(error)) => matches!(
+                error,
+                CertificateError::UnknownRevocationStatus
+                    | CertificateError::ExpiredRevocationList
+                    | CertificateError::ExpiredRevocationListContext { .. }
+            ),
+            Err(_) => false,
+        }
+    }
+
+    fn current(&self) -> Arc<Current> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -115,35 +183,27 @@ impl TlsServerSettings {
     }
 
     fn read(&self) -> Result<Files, TlsError> {
+        let lists = self.client_crls.iter();
+        let client_crls = lists.map(|path| pem::read(pem::REVOCATION_LIST, path));
         Ok(Files {
             cert: pem::read(pem::CERTIFICATE, &self.cert)?,
             key: pem::read(pem::PRIVATE_KEY, &self.key)?,
             client_ca: self.client_ca().map(|path| pem::read(pem::AUTHORITY, path)).transpose()?,
+            client_crls: client_crls.collect::<Result<_, _>>()?,
         })
     }
 
-    fn config(&self, files: &Files) -> Result<ServerConfig, TlsError> {
+    fn open(&self, files: &Files, trust: u32) -> Result<Current, TlsError> {
         let chain = pem::certificates(pem::CERTIFICATE, &self.cert, &files.cert)?;
         let key = pem::private_key(&self.key, &files.key)?;
-        let verifier = match (self.client_ca(), &files.client_ca) {
-            (Some(path), Some(pem)) => {
-                let roots = Arc::new(pem::authorities(path, pem)?);
-                let builder = WebPkiClientVerifier::builder_with_provider(roots, provider());
-                let builder = match self.clients {
-                    ClientCertificates::Required(_) => builder,
-                    _ => builder.allow_unauthenticated(),
-                };
-                builder.build().map_err(|error| TlsError::Authorities {
-                    path: path.clone(),
-                    why: error.to_string(),
-                })?
-            }
+        let verifier: Arc<dyn ClientCertVerifier> = match (self.client_ca(), &files.client_ca) {
+            (Some(path), Some(pem)) => self.verifier(path, pem, &files.client_crls)?,
             _ => Arc::new(NoClientAuth),
         };
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::Settings(error.to_string()))?
-            .with_client_cert_verifier(verifier)
+            .with_client_cert_verifier(Arc::clone(&verifier))
             .with_single_cert(chain, key)
             .map_err(|error| TlsError::Unusable {
                 cert: self.cert.clone(),
@@ -151,6 +211,39 @@ impl TlsServerSettings {
                 why: error.to_string(),
             })?;
         config.alpn_protocols = self.alpn.iter().map(|name| name.clone().into()).collect();
-        Ok(config)
+        Ok(Current { config: Arc::new(config), verifier, trust })
+    }
+
+    fn verifier(
+        &self,
+        ca: &Path,
+        pem: &[u8],
+        lists: &[Vec<u8>],
+    ) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+        let roots = Arc::new(pem::authorities(ca, pem)?);
+        let mut all = Vec::new();
+        for (path, bytes) in self.client_crls.iter().zip(lists) {
+            let of_file = pem::revocation_lists(path, bytes)?;
+            // By itself, for an error that names the file.
+            let alone = self.build(Arc::clone(&roots), of_file.clone());
+            alone.map_err(|why| TlsError::RevocationList { path: path.clone(), why })?;
+            all.extend(of_file);
+        }
+        self.build(roots, all).map_err(|why| TlsError::Authorities { path: ca.to_owned(), why })
+    }
+
+    fn build(
+        &self,
+        roots: Arc<RootCertStore>,
+        lists: Vec<CertificateRevocationListDer<'static>>,
+    ) -> Result<Arc<dyn ClientCertVerifier>, String> {
+        let builder = WebPkiClientVerifier::builder_with_provider(roots, provider())
+            .with_crls(lists)
+            .enforce_revocation_expiration();
+        let builder = match self.clients {
+            ClientCertificates::Required(_) => builder,
+            _ => builder.allow_unauthenticated(),
+        };
+        builder.build().map_err(|error| error.to_string())
     }
 }

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer,
+    KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber, date_time_ymd,
+};
 use tacho_net::tls::{
     ClientCertificates, TlsClient, TlsClientSettings, TlsServer, TlsServerSettings,
 };
@@ -26,16 +29,28 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        params.distinguished_name.push(DnType::CommonName, name);
         let ca = folder.join(format!("{name}.pem"));
         std::fs::write(&ca, params.self_signed(&key).unwrap().pem()).unwrap();
         Self { ca, folder: folder.to_owned(), issuer: Issuer::new(params, key) }
     }
 
     pub fn issue(&self, file: &str, names: &[&str]) -> Identity {
-        let key = KeyPair::generate().unwrap();
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let params = CertificateParams::new(names).unwrap();
+        self.sign(file, CertificateParams::new(names).unwrap())
+    }
+
+    /// For a client: a certificate with this common name and serial number.
+    pub fn issue_to(&self, common_name: &str, serial: u64) -> Identity {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, common_name);
+        params.serial_number = Some(SerialNumber::from(serial));
+        self.sign(&format!("client-{serial}"), params)
+    }
+
+    /// A certificate as `params` say, in files of this name.
+    pub fn sign(&self, file: &str, params: CertificateParams) -> Identity {
+        let key = KeyPair::generate().unwrap();
         let identity = Identity {
             cert: self.folder.join(format!("{file}.pem")),
             key: self.folder.join(format!("{file}.key")),
@@ -45,6 +60,32 @@ impl Authority {
         std::fs::write(&identity.key, key.serialize_pem()).unwrap();
         identity
     }
+
+    /// A list that revokes the certificates with these serial numbers, in a file of this name.
+    /// It is up to date until that year.
+    pub fn revoke(&self, file: &str, serials: &[u64], until: i32) -> PathBuf {
+        let revoked = |serial: &u64| RevokedCertParams {
+            serial_number: SerialNumber::from(*serial),
+            revocation_time: date_time_ymd(2020, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2020, 1, 1),
+            next_update: date_time_ymd(until, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: serials.iter().map(revoked).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let path = self.folder.join(file);
+        let list = list.signed_by(&self.issuer).unwrap();
+        match file.ends_with(".der") {
+            true => std::fs::write(&path, list.der()).unwrap(),
+            false => std::fs::write(&path, list.pem().unwrap()).unwrap(),
+        }
+        path
+    }
 }
 
 pub fn server(identity: &Identity, clients: ClientCertificates) -> TlsServer {
@@ -52,6 +93,7 @@ pub fn server(identity: &Identity, clients: ClientCertificates) -> TlsServer {
         cert: identity.cert.clone(),
         key: identity.key.clone(),
         clients,
+        client_crls: Vec::new(),
         alpn: vec!["mqtt".to_owned()],
     })
     .unwrap()

@@ -4,6 +4,7 @@
 //! question costs one branch.
 
 mod bans;
+mod certificates;
 mod decisions;
 mod log;
 mod session;
@@ -28,6 +29,7 @@ use decisions::{Decisions, Question, Right};
 use log::LineLimit;
 
 pub(in crate::shard) use bans::Banned;
+pub(in crate::shard) use certificates::ENDED as CERTIFICATE_ENDED;
 pub(in crate::shard) use log::{CauseShown, Shown};
 pub(in crate::shard) use session::SessionAccess;
 

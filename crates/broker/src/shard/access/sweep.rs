@@ -29,6 +29,11 @@ impl Shard {
         self.access.sweep = Some(SessionSlot::new(0));
     }
 
+    /// Certificates are judged by other CAs or revocation lists from now on.
+    pub(in crate::shard) fn sweep_certificates(&mut self) {
+        self.access.sweep = Some(SessionSlot::new(0));
+    }
+
     /// The sessions of an earlier start are there: the rules may be others since.
     pub(in crate::shard) fn sweep_restored(&mut self) {
         if self.access.has_rules() {
@@ -67,7 +72,7 @@ impl Shard {
     fn apply_policy(&mut self, net: &mut Net, slot: SessionSlot) {
         let has_lost = self.end_forbidden_subscriptions(net, slot);
         let Some(conn) = self.sessions[slot].connection() else { return };
-        if self.end_banned(net, slot, conn) {
+        if self.end_banned(net, slot, conn) || self.end_refused_certificate(net, slot, conn) {
             return;
         }
         if has_lost || self.is_users_end(slot, conn) || self.is_shut_out(slot) {

@@ -1,10 +1,13 @@
 //! The first packet: CONNECT, and which shard owns the session.
 
+use std::sync::Arc;
+
 use tacho_codec::{
     ConnAck, Connect, Frame, Packet, ReasonCode, Version, split_frame, without_bridge_bit,
 };
 use tacho_net::ConnId;
 
+use super::certificate::Certified;
 use super::packet_size_max;
 use super::refused_logins::LoginRefusal;
 use crate::keys::{ClientKey, ConnectingClient, TenantId};
@@ -53,7 +56,13 @@ impl Shard {
             self.refuse(net, conn, connect.version, reason);
             return Flow::Stop;
         }
-        let client = self.connecting_client(&connect, net.shards());
+        let client = match self.connecting_client(net, conn, &connect) {
+            Ok(client) => client,
+            Err(why) => {
+                self.refuse_login_of(net, conn, &connect, (connect.client_id, None), why);
+                return Flow::Stop;
+            }
+        };
         let owner = client.key.owner(net.shards());
         if owner == self.id {
             if self.is_banned(net, conn) {
@@ -75,19 +84,38 @@ impl Shard {
         }
     }
 
-    /// Clients without an identifier get one of their own [MQTT-3.1.3-6], [MQTT-3.2.2-16].
-    fn connecting_client(&self, connect: &Connect<'_>, shards: usize) -> ConnectingClient {
+    /// Who a client is, as far as its CONNECT and its certificate tell. Clients without an
+    /// identifier get one of their own [MQTT-3.1.3-6], [MQTT-3.2.2-16].
+    fn connecting_client(
+        &self,
+        net: &Net,
+        conn: ConnId,
+        connect: &Connect<'_>,
+    ) -> Result<ConnectingClient, LoginRefusal> {
         let tenant = TenantId::DEFAULT;
-        if !connect.client_id.is_empty() {
-            let key = ClientKey { tenant, client_id: connect.client_id.into() };
-            return ConnectingClient { key, is_assigned: false, user: None };
+        let Certified { user: certificate_user, client_id: own_id } =
+            self.certified(net, conn, connect)?;
+        let client = |client_id: Arc<str>, is_assigned| ConnectingClient {
+            key: ClientKey { tenant, client_id },
+            is_assigned,
+            user: None,
+            certificate_user: certificate_user.clone(),
+        };
+        let is_without = connect.client_id.is_empty();
+        if let Some(client_id) = own_id {
+            return Ok(client(client_id, is_without));
+        }
+        if !is_without {
+            return Ok(client(connect.client_id.into(), false));
         }
         // An identifier that this shard owns saves moving the connection.
         loop {
             let client_id = format!("auto-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
-            let key = ClientKey { tenant, client_id: client_id.into() };
-            if key.owner(shards) == self.id && self.sessions.find(&key).is_none() {
-                return ConnectingClient { key, is_assigned: true, user: None };
+            let client = client(client_id.into(), true);
+            if client.key.owner(net.shards()) == self.id
+                && self.sessions.find(&client.key).is_none()
+            {
+                return Ok(client);
             }
         }
     }

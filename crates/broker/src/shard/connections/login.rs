@@ -53,6 +53,10 @@ impl Shard {
         packet: &[u8],
         client: ConnectingClient,
     ) -> Flow {
+        let client = match self.log_in_by_certificate(net, conn, connect, packet, client) {
+            Ok(client) => client,
+            Err(flow) => return flow,
+        };
         let listener = self.connections.listener_of(conn);
         let (users, verifier) = (self.access.users(listener), self.access.tokens());
         if users.is_none() && verifier.is_none() {
@@ -266,6 +270,7 @@ impl Shard {
         connect: &Connect<'_>,
         client: &ConnectingClient,
     ) -> Result<(), LoginRefusal> {
+        self.check_certificate(net, conn, client)?;
         let user = client.user.as_ref();
         let name = user.map(|user| &*user.name).or(connect.username);
         // Asked before, with the name that it claims; this is the one that is verified.

@@ -3,6 +3,7 @@
 mod accept;
 mod answers;
 mod authenticate;
+mod certificate;
 mod connack;
 mod first_packet;
 mod goodbye;

@@ -36,7 +36,7 @@ impl Shard {
         if let Err(why) = self.may_open(net, conn, connect, &client) {
             return self.refuse_login(net, conn, connect, &client, why);
         }
-        let ConnectingClient { key, is_assigned, user } = client;
+        let ConnectingClient { key, is_assigned, user, .. } = client;
         let agreed = agree(connect, self.limits());
         if !self.takes_connack(connect, &agreed, is_assigned.then_some(&*key.client_id)) {
             self.refuse(net, conn, connect.version, ReasonCode::PACKET_TOO_LARGE);

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use tacho_access::{Cause, TokenError};
+use tacho_access::{Cause, CertificateError, TokenError};
 use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_net::ConnId;
 
 use crate::access::{AuditEvent, AuditKind, Name, SharedAccess};
 use crate::authentication::AuthFailure;
 use crate::keys::{ConnectingClient, SessionSlot};
-use crate::shard::access::{Banned, CauseShown, Shown};
+use crate::shard::access::{Banned, CERTIFICATE_ENDED, CauseShown, Shown};
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
 
@@ -34,6 +34,18 @@ pub(super) enum LoginRefusal {
     Busy,
     /// The login waited for too long.
     Late,
+    /// The listener asks for a certificate, and there is none.
+    NoCertificate,
+    /// The certificate names no user.
+    Certificate(CertificateError),
+    /// The certificate is not accepted any more.
+    CertificateEnded,
+    /// The user that has logged in is not the certificate's.
+    CertificateUser,
+    /// The client identifier is not the name in the certificate.
+    CertificateClientId,
+    /// The name in the certificate cannot be a client identifier.
+    CertificateNoClientId,
     /// The session of this client identifier is another user's.
     Stranger,
     /// The access rules do not let it connect.
@@ -54,6 +66,16 @@ impl LoginRefusal {
             Self::InBanFile(banned) => return banned.sentence(),
             Self::Busy => "too many logins wait to be verified",
             Self::Late => "the password was not verified in time",
+            Self::NoCertificate => "no certificate: clients log in with a certificate here",
+            Self::Certificate(error) => return Cow::Owned(error.to_string()),
+            Self::CertificateEnded => CERTIFICATE_ENDED,
+            Self::CertificateUser => "the certificate is another user's",
+            Self::CertificateClientId => {
+                "the client identifier is not the name in the certificate, as it must be here"
+            }
+            Self::CertificateNoClientId => {
+                "the name in the certificate is too long for a client identifier, or reserved"
+            }
             Self::Stranger => "the session of this client identifier belongs to another user",
             Self::ByRule(cause) => {
                 return Cow::Owned(format!("it may not connect: {}", CauseShown(*cause)));
@@ -84,9 +106,17 @@ impl LoginRefusal {
             }
             Self::Banned | Self::InBanFile(_) => ReasonCode::BANNED,
             Self::Busy | Self::Late => ReasonCode::SERVER_BUSY,
-            Self::Anonymous | Self::Stranger | Self::ByRule(_) | Self::Will => {
-                ReasonCode::NOT_AUTHORIZED
+            Self::CertificateClientId | Self::CertificateNoClientId => {
+                ReasonCode::CLIENT_IDENTIFIER_NOT_VALID
             }
+            Self::Anonymous
+            | Self::NoCertificate
+            | Self::Certificate(_)
+            | Self::CertificateEnded
+            | Self::CertificateUser
+            | Self::Stranger
+            | Self::ByRule(_)
+            | Self::Will => ReasonCode::NOT_AUTHORIZED,
         }
     }
 }
@@ -147,7 +177,8 @@ impl Shard {
         client: &ConnectingClient,
         why: LoginRefusal,
     ) -> Flow {
-        self.refuse_login_of(net, conn, connect, &client.key.client_id, why);
+        let certified = client.certificate_user.as_deref();
+        self.refuse_login_of(net, conn, connect, (&client.key.client_id, certified), why);
         Flow::Stop
     }
 
@@ -160,7 +191,7 @@ impl Shard {
         banned: Banned,
     ) {
         let why = LoginRefusal::InBanFile(banned);
-        self.refuse_login_of(net, conn, connect, connect.client_id, why);
+        self.refuse_login_of(net, conn, connect, (connect.client_id, None), why);
     }
 
     /// A connection from a banned address, of which nothing is read.
@@ -176,12 +207,13 @@ impl Shard {
         self.tell_refused_login(net, conn, &refused);
     }
 
-    fn refuse_login_of(
+    /// Refuses a client with this identifier and the user that its certificate names.
+    pub(super) fn refuse_login_of(
         &mut self,
         net: &mut Net,
         conn: ConnId,
         connect: &Connect<'_>,
-        client_id: &str,
+        (client_id, certified): (&str, Option<&str>),
         why: LoginRefusal,
     ) {
         let stats = &self.stats;
@@ -193,6 +225,12 @@ impl Shard {
             | LoginRefusal::Token(_) => &stats.refused_logins_wrong_total,
             LoginRefusal::Banned | LoginRefusal::InBanFile(_) => &stats.refused_banned_total,
             LoginRefusal::Busy | LoginRefusal::Late => &stats.refused_logins_busy_total,
+            LoginRefusal::NoCertificate
+            | LoginRefusal::Certificate(_)
+            | LoginRefusal::CertificateEnded
+            | LoginRefusal::CertificateUser
+            | LoginRefusal::CertificateClientId
+            | LoginRefusal::CertificateNoClientId => &stats.refused_logins_certificate_total,
             LoginRefusal::Stranger => &stats.refused_strangers_total,
             LoginRefusal::ByRule(_) => &stats.denied_connects_total,
             LoginRefusal::Will => &stats.denied_wills_total,
@@ -200,7 +238,7 @@ impl Shard {
         counter.increment();
         let refused = RefusedLogin {
             client_id: Some(client_id),
-            user: connect.username,
+            user: certified.or(connect.username),
             protocol: Some(connect.version),
             reason: why.reason(),
             why: &why.sentence(),
