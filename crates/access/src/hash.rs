@@ -6,6 +6,7 @@
 //! | `$7$iterations$salt$hash` | PBKDF2-HMAC-SHA512 (mosquitto 2.0) |
 //! | `$argon2id$v=19$m=KiB,t=passes,p=lanes$salt$hash` | Argon2id (mosquitto 2.1; ours) |
 //! | `$2b$cost$salt-and-hash` | bcrypt |
+//! | `$scram-sha256$iterations$salt$StoredKey$ServerKey` | SCRAM (RFC 5802), also with `sha512` |
 //! | `$digest$sha256-before$salt$hash` | one digest over salt and password, imported from EMQX |
 //! | `$pbkdf2-sha256$iterations$salt$hash` | PBKDF2 with another digest, imported from EMQX |
 //!
@@ -23,6 +24,9 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use ring::pbkdf2;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use subtle::ConstantTimeEq as _;
+
+pub use scram::{ITERATIONS as SCRAM_ITERATIONS, ScramHash, saslprepared};
+pub(crate) use scram::{SALT_LEN as SCRAM_SALT_LEN, ScramTerms};
 
 /// SHA-512 has as many bytes, and what mosquitto derives.
 const HASH_LEN: usize = 64;
@@ -68,6 +72,13 @@ pub enum Scheme {
         /// Where the salt is.
         salt: SaltPlace,
     },
+    /// The keys of SCRAM: clients may prove the password without sending it.
+    Scram {
+        /// The hash of the method.
+        hash: ScramHash,
+        /// Rounds.
+        iterations: NonZeroU32,
+    },
     /// PBKDF2 with HMAC of any digest.
     Pbkdf2Of {
         /// The digest.
@@ -85,9 +96,9 @@ impl Scheme {
     const fn work_us(self) -> u64 {
         match self {
             Self::Sha512 | Self::Digest { .. } => 1,
-            Self::Pbkdf2 { iterations } | Self::Pbkdf2Of { iterations, .. } => {
-                iterations.get() as u64
-            }
+            Self::Pbkdf2 { iterations }
+            | Self::Pbkdf2Of { iterations, .. }
+            | Self::Scram { iterations, .. } => iterations.get() as u64,
             // 2^10 rounds take some 50 ms.
             Self::Bcrypt { cost } => 50_u64 << cost,
             Self::Argon2id { memory_kib, passes, .. } => memory_kib as u64 * passes as u64,
@@ -108,7 +119,7 @@ pub enum HashError {
     Plain,
     /// Another format.
     #[error(
-        "the password has an unknown format: $6$, $7$, $argon2id$, $2b$ and imported ones are known"
+        "the password has an unknown format: $6$, $7$, $argon2id$, $scram-, $2b$ and imported ones are known"
     )]
     UnknownFormat,
     /// A field is missing, or is one too many.
@@ -157,9 +168,13 @@ impl StoredPassword {
     /// # Errors
     /// The system gives no random numbers.
     pub fn make(password: &[u8], scheme: Scheme) -> Result<Self, NoRandomness> {
-        let mut salt = [0; SALT_LEN];
+        let (salt_len, hash_len) = match scheme {
+            Scheme::Scram { hash, .. } => (scram::SALT_LEN, hash.stored_len()),
+            _ => (SALT_LEN, HASH_LEN),
+        };
+        let mut salt = vec![0; salt_len];
         SystemRandom::new().fill(&mut salt).map_err(|_| NoRandomness)?;
-        let mut hash = [0; HASH_LEN];
+        let mut hash = vec![0; hash_len];
         derive(scheme, password, &salt, &mut hash, &mut Memory::default());
         Ok(Self { scheme, salt: salt.into(), hash: hash.into() })
     }
@@ -182,6 +197,7 @@ impl StoredPassword {
             "argon2id" => Self::parse_argon2id(rest),
             "2a" | "2b" | "2y" => foreign::parse_bcrypt(rest),
             "digest" => foreign::parse_digest(rest),
+            _ if kind.starts_with("scram-") => Self::parse_scram(kind, rest),
             _ if kind.starts_with("pbkdf2-") => foreign::parse_pbkdf2(kind, rest),
             _ => Err(HashError::UnknownFormat),
         }
@@ -232,6 +248,36 @@ impl StoredPassword {
         Ok(Self { scheme, salt: salt.into(), hash: hash.into() })
     }
 
+    /// `iterations$salt$StoredKey$ServerKey`, in base64 without padding.
+    fn parse_scram(kind: &str, fields: &str) -> Result<Self, HashError> {
+        let of_kind = |hash: &ScramHash| kind.strip_prefix("scram-") == Some(hash.name());
+        let hash = ScramHash::ALL.into_iter().find(of_kind).ok_or(HashError::UnknownFormat)?;
+        let mut fields = fields.split('$');
+        let [Some(iterations), Some(salt), Some(stored), Some(server), None] =
+            [fields.next(), fields.next(), fields.next(), fields.next(), fields.next()]
+        else {
+            return Err(HashError::Fields);
+        };
+        let iterations = number(iterations, ITERATIONS_MAX)?;
+        let iterations = NonZeroU32::new(iterations)
+            .filter(|iterations| iterations.get() >= scram::ITERATIONS_MIN)
+            .ok_or(HashError::Parameter)?;
+        let decode = |text| STANDARD_NO_PAD.decode(text).map_err(|_| HashError::Base64);
+        let (salt, stored, server) = (decode(salt)?, decode(stored)?, decode(server)?);
+        let is_key = |key: &[u8]| 2 * key.len() == hash.stored_len();
+        if !SALT_LENS.contains(&salt.len()) || !is_key(&stored) || !is_key(&server) {
+            return Err(HashError::Length);
+        }
+        let keys = [stored, server].concat();
+        let scheme = Scheme::Scram { hash, iterations };
+        Ok(Self { scheme, salt: salt.into(), hash: keys.into() })
+    }
+
+    /// The salt, which SCRAM tells every client.
+    pub(crate) fn salt(&self) -> &[u8] {
+        &self.salt
+    }
+
     /// How it was hashed.
     pub const fn scheme(&self) -> Scheme {
         self.scheme
@@ -270,6 +316,7 @@ fn derive(
             pbkdf2::derive(DigestKind::Sha512.pbkdf2(), iterations, salt, password, into);
             true
         }
+        Scheme::Scram { hash, iterations } => scram::derive(hash, iterations, password, salt, into),
         Scheme::Pbkdf2Of { digest, iterations } => {
             pbkdf2::derive(digest.pbkdf2(), iterations, salt, password, into);
             true
@@ -317,6 +364,11 @@ impl fmt::Display for StoredPassword {
             Scheme::Digest { digest, salt } => {
                 write!(f, "$digest${digest}-{salt}${}${}", plain(&self.salt), plain(&self.hash))
             }
+            Scheme::Scram { hash, iterations } => {
+                let (stored, server) = self.hash.split_at(self.hash.len() / 2);
+                let (salt, stored, server) = (plain(&self.salt), plain(stored), plain(server));
+                write!(f, "$scram-{}${iterations}${salt}${stored}${server}", hash.name())
+            }
             Scheme::Pbkdf2Of { digest, iterations } => {
                 let (salt, hash) = (plain(&self.salt), plain(&self.hash));
                 write!(f, "$pbkdf2-{digest}${iterations}${salt}${hash}")
@@ -333,5 +385,6 @@ impl fmt::Debug for StoredPassword {
 }
 
 mod foreign;
+mod scram;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@
 //! - [`StoredPassword`]: one hash; made, parsed and verified in constant time.
 //! - [`emqx_users`]: users of EMQX, with their hashes.
 //! - [`Remembered`]: logins that were verified a short while ago, as HMACs.
+//! - [`ScramExchange`]: SCRAM, the server's side of an exchange.
 //! - [`TokenVerifier`]: JSON Web Tokens, with the keys that they are verified with.
 //! - [`CertificateName`]: the user that a client's certificate names.
 //! - [`ClientRules`]: what one client may do, by the rules of its token and the broker's, and the
@@ -30,6 +31,7 @@ mod kinds;
 mod list;
 mod remembered;
 mod rules;
+mod scram;
 mod template;
 mod toml_text;
 mod users;
@@ -42,7 +44,10 @@ pub use covers::{Coverage, STEPS_MAX, Steps};
 pub use decision::{Access, Cause, Decision};
 pub use emqx::{EmqxHash, EmqxUser, UnknownHash, emqx_users};
 pub use file::{FILE_BYTES_MAX, FileError, read_text};
-pub use hash::{DigestKind, HashError, Memory, NoRandomness, SaltPlace, Scheme, StoredPassword};
+pub use hash::{
+    DigestKind, HashError, Memory, NoRandomness, SCRAM_ITERATIONS, SaltPlace, Scheme, ScramHash,
+    StoredPassword, saslprepared,
+};
 pub use jwt::{
     TokenAcl, TokenClient, TokenError, TokenRules, TokenVerifier, VerifiedToken, is_claim_template,
     looks_like_token,
@@ -51,5 +56,6 @@ pub use kinds::{PublishKind, PublishKinds, SubscriptionKind};
 pub use list::AccessList;
 pub use remembered::{ProcessKey, Proof, Remembered};
 pub use rules::RuleSet;
+pub use scram::{ScramError, ScramExchange, ScramSuccess};
 pub use template::{Origin, Who};
 pub use users::{NameError, Users, check_name, delete_user, hash_plain, set_user, set_users};

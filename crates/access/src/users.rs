@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::file::FileError;
-use crate::hash::{Memory, NoRandomness, Scheme, StoredPassword};
+use crate::hash::{Memory, NoRandomness, Scheme, ScramHash, ScramTerms, StoredPassword};
 use crate::remembered::{ProcessKey, Proof};
 
 /// The length of a user name travels as 16 bits.
@@ -21,6 +21,8 @@ pub struct Users {
     by_name: HashMap<Box<str>, StoredPassword>,
     /// Verified in the place of a user that does not exist, so that this takes as long.
     decoy: StoredPassword,
+    /// What SCRAM tells of each user that has such a password, in order.
+    scram_terms: Vec<ScramTerms>,
     warnings: Vec<String>,
 }
 
@@ -61,7 +63,9 @@ impl Users {
             }
         }
         let decoy = decoy(&by_name).map_err(|error| FileError::whole(path, error.to_string()))?;
-        Ok(Self { by_name, decoy, warnings })
+        let mut scram_terms: Vec<_> = by_name.values().filter_map(ScramTerms::of).collect();
+        scram_terms.sort_unstable();
+        Ok(Self { by_name, decoy, scram_terms, warnings })
     }
 
     /// The number of users.
@@ -72,6 +76,15 @@ impl Users {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
+    }
+
+    /// Whether a user can log in by SCRAM with this hash.
+    pub fn has_scram(&self, hash: ScramHash) -> bool {
+        self.scram_terms.iter().any(|terms| terms.hash == hash)
+    }
+
+    pub(crate) fn scram_terms(&self) -> &[ScramTerms] {
+        &self.scram_terms
     }
 
     /// What in the file has no effect.

@@ -9,10 +9,12 @@
 //!
 //! [`Broker::start_with`]: crate::Broker::start_with
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use tacho_access::{ScramError, TokenAcl, TokenError};
 use tacho_codec::ReasonCode;
 use tacho_session::AuthVerdict;
 
@@ -27,6 +29,11 @@ pub trait AuthExchange: Send {
     /// Handles the next data of the client; for the first step the data of its CONNECT, or of the
     /// AUTH that begins a re-authentication. Called on the thread of a shard: it must not block.
     fn step(&mut self, data: Option<&[u8]>, reply: AuthReply);
+
+    /// The user that the client says it is, for the logs, where CONNECT does not tell.
+    fn claimed_user(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// The client to authenticate.
@@ -47,14 +54,38 @@ pub struct AuthClient<'a> {
 pub enum AuthStep {
     /// The client has to continue, with this data.
     Continue(Option<Vec<u8>>),
-    /// The client is authenticated and gets this data with CONNACK or AUTH.
+    /// The client is authenticated as the user name of its CONNECT and gets this data with CONNACK
+    /// or AUTH.
     Success(Option<Vec<u8>>),
+    /// The client is authenticated as this user. One that authenticates again must be the same.
+    SuccessAs(Box<AuthUser>),
     /// The client is not authenticated.
     Failure(AuthFailure),
 }
 
+/// The user that a client has authenticated as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthUser {
+    pub(crate) name: Arc<str>,
+    /// It is in the password file of the listener.
+    pub(crate) is_listed: bool,
+    /// Of its token.
+    pub(crate) rules: Option<Arc<TokenAcl>>,
+    /// From now on; `None`: it has no end.
+    pub(crate) ends_in_s: Option<u64>,
+    pub(crate) data: Option<Vec<u8>>,
+}
+
+impl AuthUser {
+    /// A user, and the data that the client gets with CONNACK or AUTH.
+    #[must_use]
+    pub fn new(name: &str, data: Option<Vec<u8>>) -> Self {
+        Self { name: name.into(), is_listed: false, rules: None, ends_in_s: None, data }
+    }
+}
+
 /// Why a method refuses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthFailure {
     /// The credentials are wrong.
     BadCredentials,
@@ -62,30 +93,48 @@ pub enum AuthFailure {
     NotAuthorized,
     /// The method cannot decide at present.
     Unavailable,
+    /// The token is refused.
+    Token(TokenError),
+    /// A message of SCRAM is malformed, or demands what there is not.
+    Scram(ScramError),
+    /// A client that is connected has authenticated as another user.
+    OtherUser,
 }
 
 impl AuthFailure {
-    pub(crate) const fn to_connack(self) -> ReasonCode {
+    pub(crate) const fn to_connack(&self) -> ReasonCode {
         match self {
-            Self::BadCredentials => ReasonCode::BAD_USER_NAME_OR_PASSWORD,
-            Self::NotAuthorized => ReasonCode::NOT_AUTHORIZED,
+            Self::BadCredentials | Self::Token(_) => ReasonCode::BAD_USER_NAME_OR_PASSWORD,
+            Self::NotAuthorized | Self::Scram(_) | Self::OtherUser => ReasonCode::NOT_AUTHORIZED,
             Self::Unavailable => ReasonCode::SERVER_UNAVAILABLE,
         }
     }
 
-    pub(crate) const fn sentence(self) -> &'static str {
-        match self {
+    pub(crate) fn sentence(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::BadCredentials => "wrong credentials, says the authentication method",
             Self::NotAuthorized => "not authorized, says the authentication method",
             Self::Unavailable => "the authentication method cannot decide at present",
+            Self::OtherUser => "the client has authenticated again as another user",
+            Self::Token(error) => return Cow::Owned(error.to_string()),
+            Self::Scram(error) => return Cow::Owned(error.to_string()),
+        })
+    }
+
+    /// Whether it may be a guess.
+    pub(crate) const fn is_guess(&self) -> bool {
+        match self {
+            Self::BadCredentials => true,
+            Self::Token(error) => error.is_guess(),
+            _ => false,
         }
     }
 
     /// DISCONNECT has fewer codes (3.14.2.1).
-    pub(crate) const fn to_disconnect(self) -> ReasonCode {
+    pub(crate) const fn to_disconnect(&self) -> ReasonCode {
         match self {
-            Self::BadCredentials | Self::NotAuthorized => ReasonCode::NOT_AUTHORIZED,
             Self::Unavailable => ReasonCode::UNSPECIFIED_ERROR,
+            _ => ReasonCode::NOT_AUTHORIZED,
         }
     }
 }
@@ -94,7 +143,7 @@ impl AuthStep {
     pub(crate) const fn verdict(&self) -> AuthVerdict {
         match self {
             Self::Continue(_) => AuthVerdict::Continue,
-            Self::Success(_) => AuthVerdict::Success,
+            Self::Success(_) | Self::SuccessAs(_) => AuthVerdict::Success,
             Self::Failure(_) => AuthVerdict::Failure,
         }
     }

@@ -34,7 +34,7 @@ mod watcher;
 
 pub use access::{AccessControl, AccessReloaded, check_access};
 pub use authentication::{
-    AuthClient, AuthExchange, AuthFailure, AuthMethod, AuthMethods, AuthReply, AuthStep,
+    AuthClient, AuthExchange, AuthFailure, AuthMethod, AuthMethods, AuthReply, AuthStep, AuthUser,
 };
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{

@@ -61,6 +61,8 @@ impl Policy {
 pub(crate) struct Files {
     /// By listener.
     passwords: Vec<Option<PathBuf>>,
+    /// By listener: whether certificates name users.
+    certified: Vec<bool>,
     /// With what is asked of tokens.
     token_keys: Option<(PathBuf, TokenRules)>,
     acl: Option<PathBuf>,
@@ -79,6 +81,7 @@ impl Files {
         let jwt = config.access.jwt.as_ref();
         Self {
             passwords: passwords.collect(),
+            certified: config.listeners.iter().map(|l| l.certificates.is_some()).collect(),
             token_keys: jwt.map(|jwt| (jwt.key_file.clone(), jwt.rules())),
             acl: config.access.acl_file.clone(),
             rules: config.access.rules_file.clone(),
@@ -97,7 +100,9 @@ impl Files {
 
     /// Tells of what has no effect, or more than may be meant.
     fn warn(&self, policy: &Policy) {
-        let has_open = policy.tokens.is_none() && policy.users.iter().any(Option::is_none);
+        let mut logins = policy.users.iter().zip(&self.certified);
+        let has_open = policy.tokens.is_none()
+            && logins.any(|(users, is_certified)| users.is_none() && !is_certified);
         if has_open && policy.list.as_ref().is_some_and(AccessList::names_users) {
             tracing::warn!(
                 "the access rules name users, but a listener has no password file: its clients \

@@ -12,8 +12,8 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use tacho_broker::{
-    BridgeConfig, Broker, Config, ConfigError, Level, Listener, RawConfig, RawListener, SelfSigned,
-    ShardStats, SharedStrategy, StartError, check_access, parse_address, self_signed,
+    BridgeConfig, Broker, Config, ConfigError, Level, Listener, RawConfig, RawListener, RawTls,
+    SelfSigned, ShardStats, SharedStrategy, StartError, check_access, parse_address, self_signed,
 };
 use tacho_output::target::OUTPUTS_VARIABLE;
 use tracing_subscriber::filter::LevelFilter;
@@ -150,20 +150,7 @@ impl BrokerArgs {
             raw.listen = Some(Vec::new());
             raw.listeners.clone_from(&self.listen);
         }
-        let tls = &mut raw.tls;
-        if self.tls_cert.is_some() {
-            tls.cert.clone_from(&self.tls_cert);
-            tls.key.clone_from(&self.tls_key);
-        }
-        if self.tls_client_ca.is_some() {
-            tls.client_ca.clone_from(&self.tls_client_ca);
-        }
-        if !self.tls_client_crl.is_empty() {
-            tls.client_crl = Some(self.tls_client_crl.clone());
-        }
-        if self.tls_require_client_certificate {
-            tls.require_client_certificate = Some(true);
-        }
+        self.set_tls(&mut raw.tls);
         raw.shards = self.shards.or(raw.shards);
         raw.pin_shards = if self.pin { Some(true) } else { raw.pin_shards };
         raw.allow_anonymous = if self.allow_anonymous { Some(true) } else { raw.allow_anonymous };
@@ -211,6 +198,22 @@ impl BrokerArgs {
         limits.session_queue_len_max =
             self.session_queue_len_max.unwrap_or(limits.session_queue_len_max);
         Ok(raw)
+    }
+
+    fn set_tls(&self, tls: &mut RawTls) {
+        if self.tls_cert.is_some() {
+            tls.cert.clone_from(&self.tls_cert);
+            tls.key.clone_from(&self.tls_key);
+        }
+        if self.tls_client_ca.is_some() {
+            tls.client_ca.clone_from(&self.tls_client_ca);
+        }
+        if !self.tls_client_crl.is_empty() {
+            tls.client_crl = Some(self.tls_client_crl.clone());
+        }
+        if self.tls_require_client_certificate {
+            tls.require_client_certificate = Some(true);
+        }
     }
 
     /// The configuration with certificates that can be used, or a sentence.

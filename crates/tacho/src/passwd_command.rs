@@ -2,19 +2,23 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tacho_access::{
-    EmqxHash, Scheme, StoredPassword, Users, check_name, delete_user, emqx_users, hash_plain,
-    read_text, set_user, set_users,
+    EmqxHash, SCRAM_ITERATIONS, Scheme, ScramHash, StoredPassword, Users, check_name, delete_user,
+    emqx_users, hash_plain, read_text, saslprepared, set_user, set_users,
 };
 
 use crate::exit::{self, Failure};
 
 /// The length of a password travels as 16 bits.
 const PASSWORD_BYTES_MAX: usize = 65_535;
+/// RFC 7677, 4 has the least; the broker takes no more.
+const ITERATIONS: RangeInclusive<u32> = 4_096..=10_000_000;
 /// Names of superusers that one warning shows.
 const SUPERUSERS_SHOWN_MAX: usize = 10;
 /// What Ctrl-C sends to a terminal that makes no signal of it.
@@ -46,6 +50,15 @@ pub(crate) struct PasswdArguments {
     /// pbkdf2:sha256:4096, ... (plain passwords need none).
     #[arg(long, value_name = "HASH", requires = "import_emqx")]
     hash: Option<EmqxHash>,
+    /// Store the keys of SCRAM with this hash, sha256 or sha512, so that clients can prove the
+    /// password without sending it (methods SCRAM-SHA-256 and SCRAM-SHA-512 of MQTT 5.0). mosquitto
+    /// does not read such lines.
+    #[arg(long, value_name = "HASH", conflicts_with_all = ["delete", "import_emqx"])]
+    scram: Option<ScramHash>,
+    /// Rounds of SCRAM, which each client has to compute, from 4096 to 10000000.
+    #[arg(long, value_name = "N", requires = "scram", default_value_t = SCRAM_ITERATIONS,
+          value_parser = iterations)]
+    iterations: NonZeroU32,
     /// The password file.
     file: PathBuf,
     /// The user name.
@@ -54,6 +67,14 @@ pub(crate) struct PasswdArguments {
     /// The password, with --batch.
     #[arg(requires = "batch")]
     password: Option<String>,
+}
+
+impl PasswdArguments {
+    /// How passwords are stored.
+    fn scheme(&self) -> Scheme {
+        let iterations = self.iterations;
+        self.scram.map_or(Scheme::DEFAULT, |hash| Scheme::Scram { hash, iterations })
+    }
 }
 
 /// Runs the command; its exit code.
@@ -67,7 +88,7 @@ pub(crate) fn passwd(arguments: &PasswdArguments) -> Result<u8, Failure> {
         }
     };
     let after = if arguments.upgrade {
-        upgrade(file, &before)?
+        upgrade(file, &before, arguments.scheme())?
     } else if let Some(from) = &arguments.import_emqx {
         import(from, arguments.hash, &before)?
     } else {
@@ -105,15 +126,40 @@ fn change(arguments: &PasswdArguments, before: &str) -> Result<String, Failure> 
     if password.is_empty() || password.len() > PASSWORD_BYTES_MAX {
         return Err(invalid(format!("a password has from 1 to {PASSWORD_BYTES_MAX} bytes")));
     }
-    let stored = StoredPassword::make(password.as_bytes(), Scheme::DEFAULT)
+    if arguments.scram.is_some() {
+        check_scram(user, &password).map_err(invalid)?;
+    }
+    let stored = StoredPassword::make(password.as_bytes(), arguments.scheme())
         .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
     Ok(set_user(before, user, &stored))
 }
 
+/// Client and server must take name and password for the same text.
+fn check_scram(user: &str, password: &str) -> Result<(), String> {
+    match saslprepared(user) {
+        Some(prepared) if prepared == user => {}
+        Some(prepared) => {
+            let (user, prepared) = (user.escape_debug(), prepared.escape_debug());
+            return Err(format!("clients of SCRAM send `{user}` as `{prepared}`: use that name"));
+        }
+        None => return Err("the user name has a character that SCRAM does not allow".to_owned()),
+    }
+    match saslprepared(password) {
+        Some(prepared) if !prepared.is_empty() => Ok(()),
+        _ => Err("the password has a character that SCRAM does not allow".to_owned()),
+    }
+}
+
+fn iterations(text: &str) -> Result<NonZeroU32, String> {
+    let iterations = text.parse().ok().filter(|n: &NonZeroU32| ITERATIONS.contains(&n.get()));
+    let (min, max) = (ITERATIONS.start(), ITERATIONS.end());
+    iterations.ok_or_else(|| format!("`{text}` is not a number from {min} to {max}"))
+}
+
 /// Plain passwords hashed.
-fn upgrade(file: &Path, before: &str) -> Result<String, Failure> {
+fn upgrade(file: &Path, before: &str, scheme: Scheme) -> Result<String, Failure> {
     let shown = file.display().to_string();
-    let (after, hashed) = hash_plain(&shown, before, Scheme::DEFAULT).map_err(invalid)?;
+    let (after, hashed) = hash_plain(&shown, before, scheme).map_err(invalid)?;
     println!("{shown}: {hashed} plain passwords hashed");
     Ok(after)
 }

@@ -72,6 +72,39 @@ fn passwd_makes_changes_and_deletes_users() {
 }
 
 #[test]
+fn passwd_stores_the_keys_of_scram() {
+    let folder = TempDir::new().expect("a folder");
+    let (path, file) = at(&folder, "users");
+    let line = |number: usize| {
+        let text = fs::read_to_string(&path).expect("is there");
+        text.lines().nth(number).unwrap_or_default().to_owned()
+    };
+    said(&["passwd", "-c", "--scram", "sha256", &file, "ann"], "secret one\n", 0);
+    assert!(line(0).starts_with("ann:$scram-sha256$10000$"), "{}", line(0));
+    let more = ["passwd", "--scram", "sha512", "--iterations", "4096", &file, "bob"];
+    said(&more, "two\n", 0);
+    assert!(line(1).starts_with("bob:$scram-sha512$4096$"), "{}", line(1));
+    assert!(has(&path, "ann", "secret one") && has(&path, "bob", "two"));
+    assert!(!has(&path, "ann", "two"));
+    fs::write(&path, "eve:plain\n").expect("writes");
+    said(&["passwd", "-U", "--scram", "sha256", &file], "", 0);
+    assert!(line(0).starts_with("eve:$scram-sha256$") && has(&path, "eve", "plain"));
+    for (wrong, input, words) in [
+        (&["--scram", "sha1", &file, "x"][..], "a\n", "sha256 or sha512"),
+        (&["--scram", "sha256", "--iterations", "100", &file, "x"], "a\n", "4096"),
+        (&["--iterations", "5000", &file, "x"], "a\n", "--scram"),
+        (&["--scram", "sha256", "-D", &file, "eve"], "", "cannot be used"),
+    ] {
+        let answer = said(&[&["passwd"][..], wrong].concat(), input, 1);
+        assert!(answer.contains(words), "{wrong:?}: {answer}");
+    }
+    let answer = said(&["passwd", "--scram", "sha256", &file, "\u{2168}"], "a\n", 104);
+    assert!(answer.contains("`IX`"), "{answer}");
+    let answer = said(&["passwd", "--scram", "sha256", &file, "x"], "a\u{7}\n", 104);
+    assert!(answer.contains("character"), "{answer}");
+}
+
+#[test]
 fn users_of_emqx_are_imported_and_plain_passwords_hashed() {
     let folder = TempDir::new().expect("a folder");
     let (path, file) = at(&folder, "users");

@@ -127,7 +127,10 @@ impl StoredPassword {
                 return Err(HashError::Parameter);
             }
             Scheme::Pbkdf2Of { .. } => DERIVED_LENS.contains(&hash.len()),
-            Scheme::Sha512 | Scheme::Pbkdf2 { .. } | Scheme::Argon2id { .. } => {
+            Scheme::Sha512
+            | Scheme::Pbkdf2 { .. }
+            | Scheme::Argon2id { .. }
+            | Scheme::Scram { .. } => {
                 return Err(HashError::UnknownFormat);
             }
         };

@@ -78,6 +78,14 @@ pub enum TokenError {
     User(String),
 }
 
+impl TokenError {
+    /// Whether it may be a guess. A token that was valid once, or is for others, is none.
+    #[must_use]
+    pub const fn is_guess(&self) -> bool {
+        matches!(self, Self::Malformed | Self::Algorithm | Self::Key | Self::Signature)
+    }
+}
+
 #[derive(Deserialize)]
 struct Header {
     alg: String,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tacho_access::{Memory, TokenClient, TokenVerifier, Users};
 use tacho_net::{Remote, clock};
 
-use crate::authentication::ExchangeRef;
+use crate::authentication::{AuthFailure, AuthReply, AuthStep, AuthUser, ExchangeRef};
 use crate::login_answer::{LoginAnswer, TokenLogin};
 use crate::mail::Mail;
 
@@ -52,22 +52,47 @@ pub(crate) struct LoginJob {
     pub(crate) credentials: Credentials,
     /// Gone when the client is.
     pub(crate) client: Weak<()>,
-    /// Where the answer goes.
-    pub(crate) shard: usize,
-    pub(crate) to: ExchangeRef,
+    pub(crate) answer_to: AnswerTo,
+}
+
+/// Where an answer goes.
+pub(crate) enum AnswerTo {
+    /// To this shard, for a CONNECT that waits there.
+    Shard(usize, ExchangeRef),
+    /// To an exchange of enhanced authentication.
+    Method(AuthReply),
 }
 
 impl LoginJob {
-    fn run(&self, memory: &mut Memory, remote: &Remote<Mail>) {
+    fn run(self, memory: &mut Memory, remote: &Remote<Mail>) {
         // A client that has given up needs no answer.
-        if self.client.strong_count() > 0 {
-            let answer = self.credentials.verify(memory);
-            remote.post(self.shard, Mail::LoggedIn(self.to, Box::new(answer)));
+        if self.client.strong_count() == 0 {
+            return;
+        }
+        let answer = self.credentials.verify(memory);
+        match self.answer_to {
+            AnswerTo::Shard(shard, to) => {
+                remote.post(shard, Mail::LoggedIn(to, Box::new(answer)));
+            }
+            AnswerTo::Method(reply) => reply.send(step_of(answer)),
         }
     }
 }
 
+/// The answer of a method that has had a token verified.
+fn step_of(answer: LoginAnswer) -> AuthStep {
+    match answer {
+        LoginAnswer::Token(Ok(TokenLogin { user, rules, ends_in_s })) => {
+            let user = AuthUser { name: user, is_listed: false, rules, ends_in_s, data: None };
+            AuthStep::SuccessAs(Box::new(user))
+        }
+        LoginAnswer::Token(Err(error)) => AuthStep::Failure(AuthFailure::Token(error)),
+        LoginAnswer::Password(_) => AuthStep::Failure(AuthFailure::Unavailable),
+    }
+}
+
 /// The threads that verify credentials, and a bounded queue for them.
+#[derive(Clone)]
 pub(crate) enum Logins {
     /// They end with the last handle of the queue.
     Threads(SyncSender<LoginJob>),

@@ -20,7 +20,7 @@ pub(crate) use audit::{
 pub(crate) use bans::LoginBans;
 pub(crate) use control::Looked;
 
-pub(crate) use logins::{Credentials, LoginJob, Logins};
+pub(crate) use logins::{AnswerTo, Credentials, LoginJob, Logins};
 
 pub(crate) use unix_offset::UnixOffset;
 

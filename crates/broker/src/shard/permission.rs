@@ -19,7 +19,11 @@ use crate::subscription::{Scope, Target};
 
 impl Shard {
     /// Whether a client may connect at all, as far as its CONNECT tells.
-    pub(super) fn may_connect(&self, connect: &Connect<'_>) -> Result<(), ReasonCode> {
+    pub(super) fn may_connect(
+        &self,
+        conn: ConnId,
+        connect: &Connect<'_>,
+    ) -> Result<(), ReasonCode> {
         if self.is_stopping() {
             return Err(ReasonCode::SERVER_UNAVAILABLE);
         }
@@ -37,7 +41,8 @@ impl Shard {
             return Err(ReasonCode::QUOTA_EXCEEDED);
         }
         let method = connect.properties.authentication_method;
-        if method.is_some_and(|name| self.auth_method(name).is_none()) {
+        let listener = self.connections.listener_of(conn);
+        if method.is_some_and(|name| self.auth_method(name, listener).is_none()) {
             return Err(ReasonCode::BAD_AUTHENTICATION_METHOD); // [MQTT-4.12.0-1]
         }
         if let Some(will) = &connect.will {

@@ -10,6 +10,7 @@ mod owners;
 mod reload;
 mod rules;
 mod rules_file;
+mod scram;
 mod tokens;
 
 use std::fs;

@@ -8,7 +8,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::hmac;
 use tacho_broker::AccessReloaded;
-use tacho_codec::{Connect, ConnectProperties, QoS, ReasonCode, Version};
+use tacho_codec::{
+    Auth, Connect, ConnectProperties, Packet, QoS, ReasonCode, UserProperties, Version,
+};
 use tacho_testkit::{Client, TestBroker, connect, wait_until, will};
 
 use super::{Files, answer, login};
@@ -273,4 +275,111 @@ fn a_token_may_be_the_user_name_and_a_listener_may_admit_anonymous_clients() {
         assert_eq!(connect_to(address, &login("d", Version::V5, &token, "")), ReasonCode::SUCCESS);
         assert_eq!(connect_to(address, &login("d", Version::V5, "x", &token)), WRONG);
     }
+}
+
+/// A CONNECT by the method whose data is a token.
+fn by_method<'a>(client_id: &'a str, token: &'a str) -> Connect<'a> {
+    let properties = ConnectProperties {
+        authentication_method: Some("JWT"),
+        authentication_data: Some(token.as_bytes()),
+        ..Default::default()
+    };
+    Connect { properties, ..connect(client_id, Version::V5) }
+}
+
+/// A connected client brings another token.
+fn bring(client: &mut Client, token: &str) {
+    client.send(&Packet::Auth(Auth {
+        reason: ReasonCode::REAUTHENTICATE,
+        method: Some("JWT"),
+        data: Some(token.as_bytes()),
+        reason_string: None,
+        user_properties: UserProperties::EMPTY,
+    }));
+}
+
+fn expect_accepted(client: &mut Client) {
+    client.expect(|packet| match packet {
+        Packet::Auth(auth) => assert_eq!(auth.reason, ReasonCode::SUCCESS),
+        other => panic!("expected AUTH, got {other:?}"),
+    });
+}
+
+#[test]
+fn a_new_token_moves_the_end_of_the_connection() {
+    let files = Files::new(&[], None);
+    let (_, jwt) = keys(&files, "");
+    let broker = configured(&jwt);
+    let (short, long) = (token_with(SECRET, "ann", 2, ""), token("ann"));
+    let [mut stays, mut ends] = ["stays", "ends"].map(|client_id| {
+        let mut client = broker.client(Version::V5);
+        assert_eq!(client.connect(&by_method(client_id, &short)).1, ReasonCode::SUCCESS);
+        client
+    });
+    bring(&mut stays, &long);
+    expect_accepted(&mut stays);
+    assert_eq!(ends.expect_disconnect(), ReasonCode::NOT_AUTHORIZED);
+    stays.ping();
+    // Also towards an earlier one.
+    bring(&mut stays, &token_with(SECRET, "ann", 1, ""));
+    expect_accepted(&mut stays);
+    assert_eq!(stays.expect_disconnect(), ReasonCode::NOT_AUTHORIZED);
+    assert_eq!(broker.counter("ended_tokens_total"), 2);
+    assert_eq!(broker.counter("authentications_total"), 4);
+}
+
+#[test]
+fn the_rules_of_a_new_token_apply_at_once() {
+    let files = Files::new(&[], None);
+    let (_, jwt) = keys(&files, "");
+    let broker = configured(&jwt);
+    let allows = |acl: &str| token_that_allows(&format!(r#"{{"pub":{acl},"sub":{acl}}}"#));
+    let mut client = broker.client(Version::V5);
+    let narrow = allows(r#"["a"]"#);
+    assert_eq!(client.connect(&by_method("c", &narrow)).1, ReasonCode::SUCCESS);
+    assert!(!client.subscribe("a", QoS::AtLeastOnce).is_error());
+    assert_eq!(client.subscribe("b", QoS::AtLeastOnce), ReasonCode::NOT_AUTHORIZED);
+    assert!(!client.try_publish("a", b"x", QoS::AtLeastOnce).is_error());
+    assert_eq!(client.receive_and_ack().payload, b"x");
+    bring(&mut client, &allows(r#"["a","b"]"#));
+    expect_accepted(&mut client);
+    assert!(!client.subscribe("b", QoS::AtLeastOnce).is_error());
+    assert!(!client.try_publish("b", b"y", QoS::AtLeastOnce).is_error());
+    assert_eq!(client.receive_and_ack().payload, b"y");
+    // What it loses ends, and it is told as after a reload.
+    bring(&mut client, &allows(r#"["b"]"#));
+    assert_eq!(client.expect_disconnect(), ReasonCode::NOT_AUTHORIZED);
+    assert_eq!(broker.counter("ended_subscriptions_total"), 1);
+    assert_eq!(broker.counter("ended_by_rules_total"), 1);
+}
+
+#[test]
+fn tokens_of_others_and_bad_ones_end_the_connection_or_refuse_it() {
+    let files = Files::new(&[], None);
+    let (_, jwt) = keys(&files, "[access.jwt.claims]\nname = '%u'\nclient_id = '%c'\n");
+    let broker = configured(&jwt);
+    let of = |user: &str, name: &str| {
+        token_with(SECRET, user, 60, &format!(r#","name":"{name}","client_id":"c""#))
+    };
+    let ann = of("ann", "unit");
+    let named = Connect { username: Some("unit"), ..by_method("c", &ann) };
+    let forged = token_with("another secret that is long", "ann", 60, "");
+    for wrong in [&*of("bob", "unit"), &of("ann", "other"), &forged, "no token", ""] {
+        let mut client = broker.client(Version::V5);
+        assert_eq!(client.connect(&named).1, ReasonCode::SUCCESS);
+        // The user name of CONNECT is asked for again.
+        bring(&mut client, &ann);
+        expect_accepted(&mut client);
+        bring(&mut client, wrong);
+        assert_eq!(client.expect_disconnect(), ReasonCode::NOT_AUTHORIZED, "{wrong}");
+        client.expect_closed();
+    }
+    assert_eq!(broker.counter("failed_authentications_total"), 5);
+    assert_eq!(answer(&broker, &by_method("c", &ann)), WRONG);
+    assert_eq!(answer(&broker, &by_method("c", "x")), WRONG);
+    // Who has not named the method in CONNECT has none.
+    let mut client = broker.client(Version::V5);
+    assert_eq!(client.connect(&login("c", Version::V5, "unit", &ann)).1, ReasonCode::SUCCESS);
+    bring(&mut client, &ann);
+    assert_eq!(client.expect_disconnect(), ReasonCode::PROTOCOL_ERROR);
 }

@@ -76,12 +76,22 @@ impl Shard {
             return;
         }
         if has_lost || self.is_users_end(slot, conn) || self.is_shut_out(slot) {
-            self.stats.ended_by_rules_total.increment();
-            self.log_denied(net, slot, "stay connected", "", &CHANGED);
-            self.audit_ended(net, slot, AuditKind::ClientDisconnected, None, CHANGED);
-            self.say_goodbye(net, conn, ReasonCode::NOT_AUTHORIZED);
-            self.session_disconnected(net, slot, End::Lost);
+            self.end_by_rules(net, slot, conn);
         }
+    }
+
+    /// Disconnects a client that has lost something by new users or rules.
+    pub(in crate::shard) fn end_by_rules(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        conn: ConnId,
+    ) {
+        self.stats.ended_by_rules_total.increment();
+        self.log_denied(net, slot, "stay connected", "", &CHANGED);
+        self.audit_ended(net, slot, AuditKind::ClientDisconnected, None, CHANGED);
+        self.say_goodbye(net, conn, ReasonCode::NOT_AUTHORIZED);
+        self.session_disconnected(net, slot, End::Lost);
     }
 
     /// Whether the user of a session is no longer in the password file of a connection, which is

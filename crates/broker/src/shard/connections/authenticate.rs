@@ -9,10 +9,11 @@ use tacho_codec::{Auth, Connect, Direction, Frame, Packet, ReasonCode, UserPrope
 use tacho_net::{ConnId, Remote};
 use tacho_session::{AuthAnswer, AuthRequest, Authentication};
 
+use super::refused_logins::LoginRefusal;
 use crate::authentication::{
-    AuthClient, AuthExchange, AuthMethod, AuthMethods, AuthReply, AuthStep, ExchangeRef,
+    AuthClient, AuthExchange, AuthMethods, AuthReply, AuthStep, AuthUser, ExchangeRef,
 };
-use crate::keys::ConnectingClient;
+use crate::keys::{ConnectingClient, User};
 use crate::mail::Mail;
 use crate::shard::connections::Connection;
 use crate::shard::output::Flow;
@@ -30,8 +31,9 @@ pub(crate) struct Authenticators {
 pub(crate) struct Exchange {
     number: u64,
     rules: Authentication,
-    method: Arc<dyn AuthMethod>,
     remote: Remote<Mail>,
+    /// Of CONNECT.
+    username: Option<Box<str>>,
     /// The method's side of the exchange under way.
     state: Option<Box<dyn AuthExchange>>,
     packet_size_max: u32,
@@ -56,44 +58,37 @@ impl Shard {
         client: ConnectingClient,
     ) -> Flow {
         let name = connect.properties.authentication_method.unwrap_or_default();
-        let (Some((method, remote)), Connection::Opening { id, timer, listener }) =
-            (self.auth_method(name), self.connections.get(conn))
+        let method = self.auth_method(name, self.connections.listener_of(conn));
+        let remote = self.shared.authenticators.as_ref().map(|known| known.remote.clone());
+        let (Some(method), Some(remote), Connection::Opening { id, timer, listener }) =
+            (method, remote, self.connections.get(conn))
         else {
             self.refuse(net, conn, Version::V5, ReasonCode::BAD_AUTHENTICATION_METHOD);
             return Flow::Stop;
         };
         // The time for connecting goes on to run.
         self.connections.set(conn, Connection::Authenticating { id, timer, listener });
-        let mut state = method.begin(&AuthClient {
+        let asked = AuthClient {
             client_id: &client.key.client_id,
             username: connect.username,
             password: connect.password,
             again: false,
-        });
+        };
+        let mut state = method.begin(&self.shared.access, &asked, connect.username);
         let number = self.connections.next_exchange();
         let reply = reply_by_mail(remote.clone(), self.id, exchange_ref(conn, number));
         state.step(connect.properties.authentication_data, reply);
         let exchange = Exchange {
             number,
             rules: Authentication::new(name),
-            method,
             remote,
+            username: connect.username.map(Into::into),
             state: Some(state),
             packet_size_max: connect.properties.packet_size_max.unwrap_or(u32::MAX),
             waiting: Some(HeldConnect { packet: packet.to_vec(), client }),
         };
         self.connections.exchanges.insert(conn.index() as u32, Box::new(exchange));
         Flow::Continue
-    }
-
-    /// The method of this name, and how its answers come back.
-    pub(in crate::shard) fn auth_method(
-        &self,
-        name: &str,
-    ) -> Option<(Arc<dyn AuthMethod>, Remote<Mail>)> {
-        let authenticators = self.shared.authenticators.as_ref()?;
-        let method = authenticators.methods.get(name)?;
-        Some((Arc::clone(method), authenticators.remote.clone()))
     }
 
     /// A packet between CONNECT and CONNACK: AUTH or DISCONNECT [MQTT-3.1.2-30].
@@ -146,7 +141,6 @@ impl Shard {
             }
             _ => None,
         };
-        let next = self.connections.next_exchange + 1;
         // Without a method in CONNECT there is none [MQTT-4.12.0-7].
         let Some(exchange) = self.connections.exchanges.get_mut(&(conn.index() as u32)) else {
             return Err((
@@ -157,16 +151,40 @@ impl Shard {
         let request = exchange.rules.handle_auth(auth.reason, auth.method);
         let request = request.map_err(|error| (error.reason(), error.sentence()))?;
         if let (AuthRequest::Again, Some(client_id)) = (request, &client_id) {
-            let client = AuthClient { client_id, username: None, password: None, again: true };
-            exchange.state = Some(exchange.method.begin(&client));
-            exchange.number = next;
-            self.connections.next_exchange = next;
+            self.begin_again(conn, client_id)?;
         }
+        let Some(exchange) = self.connections.exchanges.get_mut(&(conn.index() as u32)) else {
+            return Ok(());
+        };
         let to = exchange_ref(conn, exchange.number);
         let reply = reply_by_mail(exchange.remote.clone(), self.id, to);
         // Invariant: the rules let AUTH through only while an exchange is under way.
         if let Some(state) = &mut exchange.state {
             state.step(auth.data, reply);
+        }
+        Ok(())
+    }
+
+    /// A connected client begins another exchange, with its method as it is now.
+    fn begin_again(
+        &mut self,
+        conn: ConnId,
+        client_id: &str,
+    ) -> Result<(), (ReasonCode, &'static str)> {
+        let listener = self.connections.listener_of(conn);
+        let exchange = self.connections.exchanges.get(&(conn.index() as u32));
+        let begun = exchange.and_then(|exchange| {
+            let method = self.auth_method(exchange.rules.method(), listener)?;
+            let client = AuthClient { client_id, username: None, password: None, again: true };
+            Some(method.begin(&self.shared.access, &client, exchange.username.as_deref()))
+        });
+        let Some(state) = begun else {
+            let why = "the authentication method is not available any more";
+            return Err((ReasonCode::NOT_AUTHORIZED, why));
+        };
+        let number = self.connections.next_exchange();
+        if let Some(exchange) = self.connections.exchanges.get_mut(&(conn.index() as u32)) {
+            (exchange.state, exchange.number) = (Some(state), number);
         }
         Ok(())
     }
@@ -187,9 +205,10 @@ impl Shard {
             return;
         };
         let Some(answer) = exchange.rules.handle_verdict(step.verdict()) else { return };
-        if !matches!(step, AuthStep::Continue(_)) {
-            exchange.state = None;
-        }
+        let ended = match step {
+            AuthStep::Continue(_) => None,
+            _ => exchange.state.take(),
+        };
         match (step, answer) {
             (AuthStep::Continue(data) | AuthStep::Success(data), AuthAnswer::Auth(reason)) => {
                 if reason == ReasonCode::SUCCESS {
@@ -197,23 +216,28 @@ impl Shard {
                 }
                 self.send_auth(net, conn, reason, data.as_deref());
             }
+            (AuthStep::SuccessAs(user), AuthAnswer::Auth(_)) => {
+                self.authenticated_again(net, conn, *user);
+            }
             (AuthStep::Success(data), AuthAnswer::Accept) => {
                 self.stats.authentications_total.increment();
-                self.accept(net, conn, data.as_deref());
+                self.accept(net, conn, data.as_deref(), None);
+            }
+            (AuthStep::SuccessAs(mut user), AuthAnswer::Accept) => {
+                self.stats.authentications_total.increment();
+                let data = user.data.take();
+                self.accept(net, conn, data.as_deref(), Some(*user));
             }
             (AuthStep::Failure(failure), AuthAnswer::Disconnect) => {
-                self.stats.failed_authentications_total.increment();
-                if let Some(slot) = self.connections.session_of(conn) {
-                    self.tell_failed_reauthentication(net, conn, failure, slot);
-                }
-                self.end_connection(net, conn, failure.to_disconnect());
+                self.fail_again(net, conn, &failure);
             }
             (AuthStep::Failure(failure), _) => {
                 self.stats.failed_authentications_total.increment();
                 if let Some(HeldConnect { packet, client }) = exchange.waiting.take() {
                     let user = stored_connect(&packet).and_then(|connect| connect.username);
+                    let user = ended.as_ref().and_then(|ended| ended.claimed_user()).or(user);
                     let client = (&*client.key.client_id, user);
-                    self.tell_failed_authentication(net, conn, failure, client);
+                    self.tell_failed_authentication(net, conn, &failure, client);
                 }
                 self.refuse(net, conn, Version::V5, failure.to_connack());
             }
@@ -222,7 +246,13 @@ impl Shard {
         }
     }
 
-    fn send_auth(&mut self, net: &mut Net, conn: ConnId, reason: ReasonCode, data: Option<&[u8]>) {
+    pub(super) fn send_auth(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        reason: ReasonCode,
+        data: Option<&[u8]>,
+    ) {
         let Some(exchange) = self.connections.exchanges.get(&(conn.index() as u32)) else { return };
         // Always with the method of CONNECT [MQTT-4.12.0-5].
         let packet = Packet::Auth(Auth {
@@ -245,11 +275,11 @@ impl Shard {
         }
     }
 
-    /// The client is authenticated: its CONNECT goes on.
-    fn accept(&mut self, net: &mut Net, conn: ConnId, data: Option<&[u8]>) {
+    /// The client is authenticated, as a user where the method knows one: its CONNECT goes on.
+    fn accept(&mut self, net: &mut Net, conn: ConnId, data: Option<&[u8]>, user: Option<AuthUser>) {
         let exchange = self.connections.exchanges.get_mut(&(conn.index() as u32));
         let Some(waiting) = exchange.and_then(|exchange| exchange.waiting.take()) else { return };
-        let HeldConnect { packet, client } = waiting;
+        let HeldConnect { packet, mut client } = waiting;
         // Invariant: it was decoded before, when it came.
         let Some(mut connect) = stored_connect(&packet) else {
             return self.drop_connection(net, conn);
@@ -257,6 +287,21 @@ impl Shard {
         // What CONNACK shall carry stands where the client's own data stood.
         connect.properties.authentication_data = data;
         self.refresh_routes();
+        if self.is_banned(net, conn) {
+            // Guesses that were under way when the address was banned get no answer.
+            self.refuse_login(net, conn, &connect, &client, LoginRefusal::Banned);
+            return;
+        }
+        if let Some(AuthUser { name, is_listed, rules, ends_in_s, .. }) = user {
+            let users = self.access.users(self.connections.listener_of(conn));
+            if is_listed && users.is_none_or(|users| users.get(&name).is_none()) {
+                // Since the exchange has begun.
+                self.refuse_login(net, conn, &connect, &client, LoginRefusal::Wrong);
+                return;
+            }
+            self.limit_login(net, conn, ends_in_s);
+            client.user = Some(User { name, is_listed, rules });
+        }
         self.connect(net, conn, &connect, &packet, client);
     }
 

@@ -52,7 +52,7 @@ impl Shard {
             self.refuse_banned(net, conn, &connect, banned);
             return Flow::Stop;
         }
-        if let Err(reason) = self.may_connect(&connect) {
+        if let Err(reason) = self.may_connect(conn, &connect) {
             self.refuse(net, conn, connect.version, reason);
             return Flow::Stop;
         }

@@ -10,7 +10,7 @@ use tacho_access::{Access, Proof, PublishKind, Users, Who, looks_like_token};
 use tacho_codec::{Connect, without_bridge_bit};
 use tacho_net::ConnId;
 
-use crate::access::{Credentials, LoginJob};
+use crate::access::{AnswerTo, Credentials, LoginJob};
 use crate::authentication::ExchangeRef;
 use crate::config::{SessionTakeover, TokenPlace};
 use crate::keys::{ConnectingClient, SessionSlot, User};
@@ -135,8 +135,10 @@ impl Shard {
         let job = LoginJob {
             credentials,
             client: Arc::downgrade(&alive),
-            shard: self.id,
-            to: ExchangeRef { connection: conn.index() as u32, number },
+            answer_to: AnswerTo::Shard(
+                self.id,
+                ExchangeRef { connection: conn.index() as u32, number },
+            ),
         };
         if !self.shared.access.logins.verify(job) {
             return self.refuse_login(net, conn, connect, &client, LoginRefusal::Busy);

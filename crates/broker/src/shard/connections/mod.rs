@@ -1,6 +1,7 @@
 //! Connections: accepted, framed and read, told why they end; CONNECT up to the session.
 
 mod accept;
+mod again;
 mod answers;
 mod authenticate;
 mod certificate;
@@ -10,6 +11,7 @@ mod goodbye;
 mod input;
 mod log;
 mod login;
+mod methods;
 mod open;
 mod read_ahead;
 mod refused_logins;

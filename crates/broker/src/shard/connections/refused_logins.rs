@@ -84,17 +84,11 @@ impl LoginRefusal {
         })
     }
 
-    /// Whether it may be a guess. A token that was valid once, or is for others, is none.
+    /// Whether it may be a guess.
     const fn is_guess(&self) -> bool {
         match self {
             Self::Wrong => true,
-            Self::Token(error) => matches!(
-                error,
-                TokenError::Malformed
-                    | TokenError::Algorithm
-                    | TokenError::Key
-                    | TokenError::Signature
-            ),
+            Self::Token(error) => error.is_guess(),
             _ => false,
         }
     }
@@ -255,11 +249,11 @@ impl Shard {
         &mut self,
         net: &Net,
         conn: ConnId,
-        failure: AuthFailure,
+        failure: &AuthFailure,
         client: (&str, Option<&str>),
     ) {
         let (client_id, user) = client;
-        let (reason, why) = (failure.to_connack(), failure.sentence());
+        let (reason, why) = (failure.to_connack(), &*failure.sentence());
         let refused = RefusedLogin {
             client_id: Some(client_id),
             user,
@@ -268,7 +262,7 @@ impl Shard {
             why,
         };
         self.tell_refused_login(net, conn, &refused);
-        if failure == AuthFailure::BadCredentials {
+        if failure.is_guess() {
             self.count_guess(net, conn);
         }
     }
@@ -278,7 +272,7 @@ impl Shard {
         &mut self,
         net: &Net,
         conn: ConnId,
-        failure: AuthFailure,
+        failure: &AuthFailure,
         slot: SessionSlot,
     ) {
         let session = &self.sessions[slot];
@@ -289,9 +283,12 @@ impl Shard {
             user: user.as_deref(),
             protocol: Some(Version::V5),
             reason: failure.to_disconnect(),
-            why: failure.sentence(),
+            why: &failure.sentence(),
         };
         self.tell_refused_login(net, conn, &refused);
+        if failure.is_guess() {
+            self.count_guess(net, conn);
+        }
     }
 
     #[cold]

@@ -27,6 +27,14 @@ impl Shard {
         self.connections.limit_login(conn, end);
     }
 
+    /// The same for a client that is connected, in the place of the end so far.
+    pub(super) fn renew_login(&mut self, net: &mut Net, conn: ConnId, ends_in_s: Option<u64>) {
+        if let Some(end) = self.connections.take_login_end(conn) {
+            net.cancel_timer(end);
+        }
+        self.limit_login(net, conn, ends_in_s);
+    }
+
     /// The token of a client has ended.
     pub(in crate::shard) fn token_expired(&mut self, net: &mut Net, connection: u32) {
         match self.connections.at(connection as usize) {
