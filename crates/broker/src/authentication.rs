@@ -104,6 +104,7 @@ pub enum AuthFailure {
 impl AuthFailure {
     pub(crate) const fn to_connack(&self) -> ReasonCode {
         match self {
+            Self::Token(TokenError::NoKeys) => ReasonCode::SERVER_UNAVAILABLE,
             Self::BadCredentials | Self::Token(_) => ReasonCode::BAD_USER_NAME_OR_PASSWORD,
             Self::NotAuthorized | Self::Scram(_) | Self::OtherUser => ReasonCode::NOT_AUTHORIZED,
             Self::Unavailable => ReasonCode::SERVER_UNAVAILABLE,

@@ -103,6 +103,17 @@ pub enum ConfigError {
     /// A file of access control cannot be used.
     #[error(transparent)]
     Access(#[from] FileError),
+    /// It is not said where the keys of tokens are, or not so that they can be found.
+    #[error("access.jwt: {0}")]
+    TokenKeys(&'static str),
+    /// The certificates to trust where keys are fetched cannot be used.
+    #[error("access.jwt: the certificates in {path} (`key_ca_file`) cannot be used: {why}")]
+    KeyAuthority {
+        /// The path as configured.
+        path: String,
+        /// The problem.
+        why: String,
+    },
     /// The value that a claim must have is no template.
     #[error("access.jwt.claims: '{0}': `%` begins %c, %u or %%")]
     ClaimTemplate(String),

@@ -9,7 +9,7 @@ use tacho_access::{
     AccessList, Acl, Bans, FileError, RuleSet, TokenRules, TokenVerifier, Users, read_text,
 };
 
-use crate::config::Config;
+use crate::config::{Config, JwtSettings};
 use crate::keys::stable_hash;
 
 /// What the files say.
@@ -21,8 +21,8 @@ pub(crate) struct Policy {
     users: Vec<Option<Arc<Users>>>,
     /// Of all listeners.
     tokens: Option<Arc<TokenVerifier>>,
-    list: Option<AccessList>,
-    bans: Bans,
+    list: Option<Arc<AccessList>>,
+    bans: Arc<Bans>,
 }
 
 impl Policy {
@@ -41,13 +41,29 @@ impl Policy {
     }
 
     /// The access rules, if there are any.
-    pub(crate) const fn list(&self) -> Option<&AccessList> {
-        self.list.as_ref()
+    pub(crate) fn list(&self) -> Option<&AccessList> {
+        self.list.as_deref()
     }
 
     /// Who may not connect.
-    pub(crate) const fn bans(&self) -> &Bans {
+    pub(crate) fn bans(&self) -> &Bans {
         &self.bans
+    }
+
+    /// The same with other keys of tokens, as the next version.
+    pub(crate) fn with_tokens(&self, tokens: TokenVerifier) -> Self {
+        Self {
+            version: self.version + 1,
+            users: self.users.clone(),
+            tokens: Some(Arc::new(tokens)),
+            list: self.list.clone(),
+            bans: Arc::clone(&self.bans),
+        }
+    }
+
+    /// This policy, from files, with the keys of tokens of another, which were fetched.
+    pub(crate) fn with_fetched_tokens(self, other: &Self) -> Self {
+        Self { tokens: other.tokens.clone(), ..self }
     }
 
     /// Whether clients of any listener log in.
@@ -65,6 +81,8 @@ pub(crate) struct Files {
     certified: Vec<bool>,
     /// With what is asked of tokens.
     token_keys: Option<(PathBuf, TokenRules)>,
+    /// What is asked of tokens whose keys are fetched.
+    fetched_keys: Option<TokenRules>,
     acl: Option<PathBuf>,
     rules: Option<PathBuf>,
     bans: Option<PathBuf>,
@@ -82,7 +100,8 @@ impl Files {
         Self {
             passwords: passwords.collect(),
             certified: config.listeners.iter().map(|l| l.certificates.is_some()).collect(),
-            token_keys: jwt.map(|jwt| (jwt.key_file.clone(), jwt.rules())),
+            token_keys: jwt.and_then(|jwt| Some((jwt.key_file.clone()?, jwt.rules()))),
+            fetched_keys: jwt.filter(|jwt| jwt.key_url.is_some()).map(JwtSettings::rules),
             acl: config.access.acl_file.clone(),
             rules: config.access.rules_file.clone(),
             bans: config.access.ban_file.clone(),
@@ -103,7 +122,7 @@ impl Files {
         let mut logins = policy.users.iter().zip(&self.certified);
         let has_open = policy.tokens.is_none()
             && logins.any(|(users, is_certified)| users.is_none() && !is_certified);
-        if has_open && policy.list.as_ref().is_some_and(AccessList::names_users) {
+        if has_open && policy.list().is_some_and(AccessList::names_users) {
             tracing::warn!(
                 "the access rules name users, but a listener has no password file: its clients \
                  count as anonymous, since their names are not verified"
@@ -119,6 +138,11 @@ impl Files {
                 );
             }
         }
+    }
+
+    /// Whether the keys of tokens are in none of the files, but are fetched.
+    pub(crate) const fn lack_keys(&self) -> bool {
+        self.fetched_keys.is_some()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -160,20 +184,20 @@ impl Files {
             parsed.insert(path, Arc::clone(&read));
             users.push(Some(read));
         }
-        let list = self.parse_list(texts)?;
+        let list = self.parse_list(texts)?.map(Arc::new);
         let tokens = match &self.token_keys {
             Some((path, rules)) => {
                 let shown = path.display().to_string();
                 let verifier = TokenVerifier::parse(&shown, texts.of(path), rules.clone())?;
                 Some(Arc::new(verifier))
             }
-            None => None,
+            None => self.fetched_keys.clone().map(TokenVerifier::without_keys).map(Arc::new),
         };
         let bans = match &self.bans {
             Some(path) => Bans::parse(&path.display().to_string(), texts.of(path))?,
             None => Bans::default(),
         };
-        Ok(Policy { version, users, tokens, list, bans })
+        Ok(Policy { version, users, tokens, list, bans: Arc::new(bans) })
     }
 
     fn parse_list(&self, texts: &Texts) -> Result<Option<AccessList>, FileError> {

@@ -14,7 +14,10 @@ use tacho_net::{
 use tacho_output::{OutputSetting, OutputStartError, Outputs};
 use tacho_topic::Group;
 
-use crate::access::{AccessControl, Audit, AuditThread, Logins, Looked, SharedAccess, open_audit};
+use crate::access::{
+    AccessControl, Audit, AuditThread, KeyFetcher, KeyThread, KeysWanted, Logins, Looked,
+    SharedAccess, open_audit,
+};
 use crate::authentication::AuthMethods;
 use crate::bridge::{self, Bridges};
 use crate::certificates::Certificates;
@@ -109,6 +112,8 @@ pub struct Broker {
     access: AccessControl,
     /// They stop with the broker.
     _watchers: Vec<Watcher>,
+    /// Present where the keys of tokens come from a URL.
+    _key_thread: Option<KeyThread>,
     /// Stops with the broker; present once it has started.
     control: Option<Control>,
     /// Present with a data directory.
@@ -185,7 +190,9 @@ impl Broker {
         let (audit, audit_thread) = start_audit(&config)?;
         let access =
             AccessControl::open(&config, remote.clone(), audit).map_err(ConfigError::Access)?;
-        let shared_access = share_access(&config, &access, &remote)?;
+        let keys = KeyFetcher::new(config.access.jwt.as_ref())?;
+        let wanted = keys.as_ref().map(KeyFetcher::wanted);
+        let shared_access = share_access(&config, &access, &remote, wanted.as_ref())?;
         let maxima = (connections_max, sockets_max);
         let mut shared = Shared::new(&config, transports, shared_access, maxima);
         shared.authenticators =
@@ -196,6 +203,7 @@ impl Broker {
         let journal = start_journal(&config, idle_journal, &shared, &remote)?;
         let watchers =
             start_watchers(&config, &certificates, &access).map_err(StartError::Control)?;
+        let key_thread = keys.map(|keys| keys.start(access.clone())).transpose();
         let mut broker = Self {
             addresses,
             connections_max,
@@ -206,6 +214,7 @@ impl Broker {
             certificates,
             access,
             _watchers: watchers,
+            _key_thread: key_thread.map_err(StartError::Control)?,
             control: None,
             journal,
             audit: audit_thread,
@@ -415,10 +424,14 @@ fn share_access(
     config: &Config,
     access: &AccessControl,
     remote: &Remote<Mail>,
+    wanted: Option<&KeysWanted>,
 ) -> Result<SharedAccess, StartError> {
     let settings = &config.access;
     let logins = match access.policy().has_logins() {
-        true => Logins::start(settings.threads(), settings.logins_waiting_max as usize, remote),
+        true => {
+            let waiting_max = settings.logins_waiting_max as usize;
+            Logins::start(settings.threads(), waiting_max, remote, wanted)
+        }
         false => Ok(Logins::None),
     };
     let shared = SharedAccess::new(config, access, logins.map_err(StartError::Logins)?);

@@ -294,7 +294,9 @@ fn about_access(config: &Config) -> String {
         about.push_str(&format!("; users by certificates at {listener}"));
     }
     if let Some(jwt) = &config.access.jwt {
-        about.push_str(&format!("; tokens by the keys of {}", jwt.key_file.display()));
+        let file = jwt.key_file.as_ref().map(|path| path.display().to_string());
+        let source = file.as_deref().or(jwt.key_url.as_deref()).unwrap_or_default();
+        about.push_str(&format!("; tokens by the keys of {source}"));
     }
     let lists = [&config.access.acl_file, &config.access.rules_file];
     for path in lists.into_iter().flatten() {

@@ -43,6 +43,9 @@ pub enum TokenError {
     /// It is not as RFC 7515 and 7519 have it.
     #[error("the token is malformed")]
     Malformed,
+    /// The keys have not been fetched yet.
+    #[error("the keys of tokens have not been fetched yet")]
+    NoKeys,
     /// It was made with an algorithm that is not known, not allowed, or not for these keys.
     #[error("no key is for the algorithm of the token")]
     Algorithm,
@@ -104,6 +107,33 @@ impl TokenVerifier {
         Ok(Self { keys: keys::parse(path, text)?, rules })
     }
 
+    /// Without keys: every token is refused until there are some.
+    #[must_use]
+    pub const fn without_keys(rules: TokenRules) -> Self {
+        Self { keys: Vec::new(), rules }
+    }
+
+    /// Reads keys that were fetched: a set of public JWK. `url` is for errors.
+    ///
+    /// # Errors
+    /// The text is something else, or has a secret, which anyone could fetch.
+    pub fn parse_fetched(url: &str, text: &str, rules: TokenRules) -> Result<Self, FileError> {
+        if !text.trim_start().starts_with('{') {
+            return Err(FileError::whole(url, "it is no set of JSON Web Keys"));
+        }
+        let verifier = Self::parse(url, text, rules)?;
+        match verifier.has_secret() {
+            true => Err(FileError::whole(url, "it has a secret: only public keys are fetched")),
+            false => Ok(verifier),
+        }
+    }
+
+    /// What is asked of tokens.
+    #[must_use]
+    pub const fn rules(&self) -> &TokenRules {
+        &self.rules
+    }
+
     /// Whether who can read the file can make tokens.
     pub fn has_secret(&self) -> bool {
         self.keys.iter().any(TokenKey::is_secret)
@@ -121,6 +151,9 @@ impl TokenVerifier {
     ) -> Result<VerifiedToken, TokenError> {
         let (signed, signature) = token.rsplit_once('.').ok_or(TokenError::Malformed)?;
         let (header, payload) = signed.split_once('.').ok_or(TokenError::Malformed)?;
+        if self.keys.is_empty() {
+            return Err(TokenError::NoKeys);
+        }
         let Header { alg, kid, crit } = part(header)?;
         if crit.is_some() {
             return Err(TokenError::Malformed);

@@ -5,12 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tacho_access::FileError;
+use tacho_access::TokenVerifier;
 use tacho_net::Remote;
 
 use super::audit::{Audit, AuditEvent, AuditKind};
 use super::bans::LoginBans;
+use super::key_fetches::KeyFetches;
 use super::unix_offset::UnixOffset;
 use crate::config::Config;
+use crate::keys::stable_hash;
 use crate::mail::Mail;
 use crate::policy::{Files, Policy, Texts};
 
@@ -28,12 +31,15 @@ struct Inner {
     unix_offset: Arc<UnixOffset>,
     is_unusable: AtomicBool,
     failures: AtomicU64,
+    key_fetches: KeyFetches,
 }
 
 struct Current {
     /// Of the files that the policy was read from.
     fingerprint: Vec<u64>,
     policy: Arc<Policy>,
+    /// Of the keys of tokens that were fetched last.
+    keys: Option<u64>,
     /// What the files held when they were looked at last, if that is new.
     seen: Option<FilesFound>,
     /// What the files held when they could not be used: that is not tried again.
@@ -75,12 +81,22 @@ impl AccessControl {
         let files = Files::of(config);
         let (fingerprint, policy) = files.open()?;
         let policy = Arc::new(policy);
-        let current = Mutex::new(Current { fingerprint, policy, seen: None, unusable: None });
+        let current =
+            Mutex::new(Current { fingerprint, policy, keys: None, seen: None, unusable: None });
         let (is_unusable, failures) = (AtomicBool::new(false), AtomicU64::new(0));
         let bans = Arc::new(LoginBans::new(&config.access));
         let unix_offset = Arc::new(UnixOffset::read());
-        let inner =
-            Inner { files, current, remote, audit, bans, unix_offset, is_unusable, failures };
+        let inner = Inner {
+            files,
+            current,
+            remote,
+            audit,
+            bans,
+            unix_offset,
+            is_unusable,
+            failures,
+            key_fetches: KeyFetches::default(),
+        };
         Ok(Self(Arc::new(inner)))
     }
 
@@ -107,6 +123,31 @@ impl AccessControl {
     /// Whether the files differ from the policy in force, since they cannot be used.
     pub(crate) fn is_unusable(&self) -> bool {
         self.0.is_unusable.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn key_fetches(&self) -> &KeyFetches {
+        &self.0.key_fetches
+    }
+
+    /// Whether the keys of tokens are fetched.
+    pub(crate) fn fetches_keys(&self) -> bool {
+        self.0.files.lack_keys()
+    }
+
+    /// Keys of tokens have been fetched: they are in force from now on. False if they were before.
+    pub(super) fn keys_fetched(&self, url: &str, text: &str) -> Result<bool, FileError> {
+        let inner = &*self.0;
+        let mut current = inner.lock();
+        let keys = Some(stable_hash(text.as_bytes()));
+        let Some(tokens) = current.policy.tokens().filter(|_| current.keys != keys) else {
+            return Ok(false);
+        };
+        let verifier = TokenVerifier::parse_fetched(url, text, tokens.rules().clone())?;
+        current.policy = Arc::new(current.policy.with_tokens(verifier));
+        current.keys = keys;
+        inner.post(&current.policy);
+        inner.note(AuditKind::RulesChanged, Some("keys of tokens were fetched".to_owned()));
+        Ok(true)
     }
 
     /// How often files could not be used.
@@ -172,6 +213,13 @@ impl Inner {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells all shards. Called under the lock, so that versions arrive in order.
+    fn post(&self, policy: &Arc<Policy>) {
+        for shard in 0..self.remote.shards() {
+            self.remote.post(shard, Mail::PolicyChanged(Arc::clone(policy)));
+        }
+    }
+
     fn note(&self, event: AuditKind, why: Option<String>) {
         self.audit.note(AuditEvent { event, why, ..AuditEvent::default() });
     }
@@ -191,15 +239,16 @@ impl Inner {
         let version = current.policy.version() + 1;
         match read.and_then(|texts| self.files.parse(&texts, version)) {
             Ok(policy) => {
+                let policy = match self.files.lack_keys() {
+                    true => policy.with_fetched_tokens(&current.policy),
+                    false => policy,
+                };
                 current.policy = Arc::new(policy);
                 if let FilesFound::Texts(fingerprint) = found {
                     current.fingerprint = fingerprint;
                 }
                 self.settled(current);
-                for shard in 0..self.remote.shards() {
-                    let policy = Arc::clone(&current.policy);
-                    self.remote.post(shard, Mail::PolicyChanged(policy));
-                }
+                self.post(&current.policy);
                 self.note(AuditKind::RulesChanged, None);
                 AccessReloaded::New
             }

@@ -5,9 +5,10 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tacho_access::{Memory, TokenClient, TokenVerifier, Users};
+use tacho_access::{Memory, TokenClient, TokenError, TokenVerifier, Users};
 use tacho_net::{Remote, clock};
 
+use super::key_fetch::KeysWanted;
 use crate::authentication::{AuthFailure, AuthReply, AuthStep, AuthUser, ExchangeRef};
 use crate::login_answer::{LoginAnswer, TokenLogin};
 use crate::mail::Mail;
@@ -64,12 +65,16 @@ pub(crate) enum AnswerTo {
 }
 
 impl LoginJob {
-    fn run(self, memory: &mut Memory, remote: &Remote<Mail>) {
+    fn run(self, memory: &mut Memory, remote: &Remote<Mail>, wanted: Option<&KeysWanted>) {
         // A client that has given up needs no answer.
         if self.client.strong_count() == 0 {
             return;
         }
         let answer = self.credentials.verify(memory);
+        if let (LoginAnswer::Token(Err(TokenError::Key)), Some(wanted)) = (&answer, wanted) {
+            // It may be new. If the keys are wanted already, that is enough.
+            let _ = wanted.try_send(());
+        }
         match self.answer_to {
             AnswerTo::Shard(shard, to) => {
                 remote.post(shard, Mail::LoggedIn(to, Box::new(answer)));
@@ -109,14 +114,16 @@ impl Logins {
         threads: usize,
         waiting_max: usize,
         remote: &Remote<Mail>,
+        wanted: Option<&KeysWanted>,
     ) -> io::Result<Self> {
         let (jobs, waiting) = sync_channel(waiting_max);
         let waiting = Arc::new(Mutex::new(waiting));
         for number in 0..threads {
             let (waiting, remote) = (Arc::clone(&waiting), remote.clone());
+            let wanted = wanted.cloned();
             std::thread::Builder::new()
                 .name(format!("login-{number}"))
-                .spawn(move || work(&waiting, &remote))?;
+                .spawn(move || work(&waiting, &remote, wanted.as_ref()))?;
         }
         Ok(Self::Threads(jobs))
     }
@@ -130,7 +137,7 @@ impl Logins {
             },
             #[cfg(feature = "sim")]
             Self::AtOnce(remote) => {
-                job.run(&mut Memory::default(), remote);
+                job.run(&mut Memory::default(), remote, None);
                 true
             }
             Self::None => false,
@@ -138,13 +145,13 @@ impl Logins {
     }
 }
 
-fn work(waiting: &Mutex<Receiver<LoginJob>>, remote: &Remote<Mail>) {
+fn work(waiting: &Mutex<Receiver<LoginJob>>, remote: &Remote<Mail>, wanted: Option<&KeysWanted>) {
     let mut memory = Memory::default();
     loop {
         // The lock is held while this thread waits: the others wait for the lock instead.
         let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         match next {
-            Ok(job) => job.run(&mut memory, remote),
+            Ok(job) => job.run(&mut memory, remote, wanted),
             Err(_) => return,
         }
     }

@@ -4,6 +4,8 @@
 mod audit;
 mod bans;
 mod control;
+mod key_fetch;
+mod key_fetches;
 mod logins;
 mod unix_offset;
 
@@ -20,6 +22,8 @@ pub(crate) use audit::{
 pub(crate) use bans::LoginBans;
 pub(crate) use control::Looked;
 
+pub(crate) use key_fetch::{KeyFetcher, KeyThread, KeysWanted};
+
 pub(crate) use logins::{AnswerTo, Credentials, LoginJob, Logins};
 
 pub(crate) use unix_offset::UnixOffset;
@@ -35,6 +39,7 @@ use crate::policy::{Files, Policy};
 /// A file cannot be read or used.
 pub fn check_access(config: &Config) -> Result<(), ConfigError> {
     Files::of(config).open()?;
+    KeyFetcher::new(config.access.jwt.as_ref())?;
     if let Some(path) = &config.access.audit_file {
         check_audit_path(path).map_err(|source| unusable_audit(path, source))?;
     }

@@ -13,7 +13,17 @@ use super::{ConfigError, check_range};
 #[serde(deny_unknown_fields)]
 pub struct JwtSettings {
     /// Keys that tokens are verified with: JWK set, public keys in PEM, or a secret.
-    pub key_file: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<PathBuf>,
+    /// Where they are fetched from instead, as a JWK set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_url: Option<String>,
+    /// Certificates to trust there (PEM), instead of the system's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_ca_file: Option<PathBuf>,
+    /// Seconds between two requests for them.
+    #[serde(default = "key_refresh_s")]
+    pub key_refresh_s: u32,
     /// Where a client puts its token.
     #[serde(default)]
     pub from: TokenPlace,
@@ -75,6 +85,10 @@ fn acl() -> String {
     "acl".to_owned()
 }
 
+const fn key_refresh_s() -> u32 {
+    300
+}
+
 const fn leeway_s() -> u32 {
     30
 }
@@ -85,10 +99,36 @@ const fn yes() -> bool {
 
 impl JwtSettings {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
+        self.check_keys().map_err(ConfigError::TokenKeys)?;
+        let refresh_s = self.key_refresh_s.into();
+        check_range("access.jwt.key_refresh_s", refresh_s, 10, 86_400, "from 10 to 86400")?;
         check_range("access.jwt.leeway_s", self.leeway_s.into(), 0, 3_600, "at most 3600")?;
         match self.claims.values().find(|value| !is_claim_template(value)) {
             Some(wrong) => Err(ConfigError::ClaimTemplate(wrong.clone())),
             None => Ok(()),
+        }
+    }
+
+    fn check_keys(&self) -> Result<(), &'static str> {
+        let Some(url) = &self.key_url else {
+            return match (&self.key_file, &self.key_ca_file) {
+                (None, _) => Err("set `key_file` or `key_url`, where the keys of tokens are"),
+                (_, Some(_)) => Err("`key_ca_file` has no use without `key_url`"),
+                (Some(_), None) => Ok(()),
+            };
+        };
+        let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        let host = host.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+        if self.key_file.is_some() {
+            Err("`key_file` or `key_url`, not both")
+        } else if host.is_empty() {
+            Err("`key_url` must begin with https:// (or http://) and a host")
+        } else if host.contains('@') {
+            Err("`key_url` has a user or a password, which would be visible: leave them out")
+        } else if self.key_ca_file.is_some() && !url.starts_with("https://") {
+            Err("`key_ca_file` has no use without https://")
+        } else {
+            Ok(())
         }
     }
 

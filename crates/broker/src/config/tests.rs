@@ -279,7 +279,22 @@ fn tokens_are_configured_with_defaults_and_described_as_they_are() {
     let wrong = text.replace("dev-%c", "%x");
     assert!(resolve(&wrong).unwrap_err().to_string().contains("'%x'"));
     assert!(resolve(&format!("allow_anonymous = true\n{text}")).is_err());
-    assert!(toml::from_str::<RawConfig>("[access.jwt]\nissuer = 'x'\n").is_err());
+    for (keys, words) in [
+        ("issuer = 'x'", "`key_file` or `key_url`"),
+        ("key_file = 'f'\nkey_url = 'https://h/k'", "not both"),
+        ("key_url = 'h/k'", "must begin with https://"),
+        ("key_url = 'https:///k'", "must begin with https://"),
+        ("key_url = 'https://me:word@h/k'", "leave them out"),
+        ("key_file = 'f'\nkey_ca_file = 'c'", "without `key_url`"),
+        ("key_url = 'http://h/k'\nkey_ca_file = 'c'", "without https://"),
+        ("key_url = 'https://h/k'\nkey_refresh_s = 5", "key_refresh_s"),
+    ] {
+        let error = resolve(&format!("[access.jwt]\n{keys}\n")).unwrap_err().to_string();
+        assert!(error.contains(words) && !error.contains("word@"), "{keys}: {error}");
+    }
+    let config = resolve("[access.jwt]\nkey_url = 'https://h/k'\nkey_ca_file = 'c'\n").unwrap();
+    assert_eq!(config.access.jwt.as_ref().unwrap().key_refresh_s, 300);
+    assert_eq!(resolve(&config.describe()).unwrap().access, config.access);
 }
 
 #[test]

@@ -26,6 +26,25 @@ pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
     exposition.family(name, help, Kind::Counter).sample(&[], access.bans().total());
 }
 
+/// Of keys of tokens that are fetched.
+pub(super) fn write_keys(exposition: &mut Exposition, access: &AccessControl, now_ns: u64) {
+    if !access.fetches_keys() {
+        return;
+    }
+    let fetches = access.key_fetches();
+    let name = "tacho_token_keys_age_seconds";
+    let help = "Time since the keys of tokens were fetched; absent until they were once.";
+    if let Some(age_ns) = fetches.age_ns(now_ns) {
+        exposition.family(name, help, Kind::Gauge).sample(&[], age_ns / 1_000_000_000);
+    }
+    let name = "tacho_token_key_fetches_total";
+    let help = "Requests for the keys of tokens.";
+    exposition.family(name, help, Kind::Counter).sample(&[], fetches.total());
+    let name = "tacho_token_key_fetch_failures_total";
+    let help = "Requests for the keys of tokens that brought none that can be used.";
+    exposition.family(name, help, Kind::Counter).sample(&[], fetches.failures());
+}
+
 /// Of the listeners' certificates.
 pub(super) fn write_certificates(exposition: &mut Exposition, certificates: &Certificates) {
     let name = "tacho_certificate_reload_failures_total";

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use tacho_codec::ReasonCode;
+use tacho_net::clock;
 
 use super::exposition::{Exposition, Kind};
 use super::{View, access, bridges, journal, process};
@@ -64,6 +65,7 @@ pub(super) fn read(view: &View) -> Exposition {
     bridges::write(&mut exposition, &view.bridges);
     if let Some(access) = &view.access {
         access::write(&mut exposition, access);
+        access::write_keys(&mut exposition, access, clock::now_ns());
     }
     if let Some(certificates) = &view.certificates {
         access::write_certificates(&mut exposition, certificates);

@@ -1,16 +1,21 @@
 //! Clients log in with JSON Web Tokens.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::hmac;
+use ring::rand::SystemRandom;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use tacho_broker::AccessReloaded;
 use tacho_codec::{
     Auth, Connect, ConnectProperties, Packet, QoS, ReasonCode, UserProperties, Version,
 };
+use tacho_testkit::http::{StubAnswer, StubService};
 use tacho_testkit::{Client, TestBroker, connect, wait_until, will};
 
 use super::{Files, answer, login};
@@ -382,4 +387,102 @@ fn tokens_of_others_and_bad_ones_end_the_connection_or_refuse_it() {
     assert_eq!(client.connect(&login("c", Version::V5, "unit", &ann)).1, ReasonCode::SUCCESS);
     bring(&mut client, &ann);
     assert_eq!(client.expect_disconnect(), ReasonCode::PROTOCOL_ERROR);
+}
+
+/// A key that signs, and the set of JWK that has it.
+fn signing_key(id: &str) -> (Ed25519KeyPair, String) {
+    let random = SystemRandom::new();
+    let pair = Ed25519KeyPair::generate_pkcs8(&random).unwrap();
+    let pair = Ed25519KeyPair::from_pkcs8(pair.as_ref()).unwrap();
+    let x = BASE64_URL_SAFE_NO_PAD.encode(pair.public_key().as_ref());
+    let key = format!(r#"{{"kty":"OKP","crv":"Ed25519","kid":"{id}","x":"{x}"}}"#);
+    (pair, format!(r#"{{"keys":[{key},{{"kty":"unknown"}}]}}"#))
+}
+
+/// A token of `ann` that names its key.
+fn signed_by(pair: &Ed25519KeyPair, id: &str) -> String {
+    let header = format!(r#"{{"alg":"EdDSA","kid":"{id}"}}"#);
+    let claims = format!(r#"{{"sub":"ann","exp":{}}}"#, now_s() + 600);
+    let signed = [header, claims].map(|part| BASE64_URL_SAFE_NO_PAD.encode(part)).join(".");
+    let signature = pair.sign(signed.as_bytes());
+    format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
+}
+
+/// A broker that fetches its keys from a service.
+fn fetching(service: &StubService, more: &str) -> TestBroker {
+    let url = format!("http://{}/keys", service.address());
+    TestBroker::with_metrics(&format!("shards = 2\n{more}[access.jwt]\nkey_url = '{url}'\n"))
+}
+
+fn metric(broker: &TestBroker, name: &str) -> Option<u64> {
+    let mut stream = TcpStream::connect(broker.metrics_address()).unwrap();
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
+    answer.lines().find_map(value)
+}
+
+#[test]
+fn keys_are_fetched_and_those_of_the_last_time_stay_while_that_fails() {
+    let (pair, keys) = signing_key("first");
+    let wrong = |status, body: &str| StubAnswer::new(status, body);
+    // Nothing that could be taken for a key: no page, no secret, nothing large, no redirect.
+    let mut elsewhere = wrong(302, "");
+    elsewhere.headers.push("Location: /other".to_owned());
+    let secret = r#"{"keys":[{"kty":"oct","k":"YSBzZWNyZXQgdGhhdCBpcyBsb25nIGVub3VnaA"}]}"#;
+    let answers = [wrong(200, "<html>a secret that is long enough</html>"), elsewhere];
+    let service = StubService::start(answers.into_iter().chain([StubAnswer::new(200, &keys)]));
+    let broker = fetching(&service, "");
+    let token = signed_by(&pair, "first");
+    let log_in = || answer(&broker, &login("c", Version::V5, "x", &token));
+    wait_until("keys", || metric(&broker, "tacho_token_keys_age_seconds").is_some());
+    wait_until("a login", || log_in() == ReasonCode::SUCCESS);
+    assert_eq!(metric(&broker, "tacho_token_key_fetch_failures_total"), Some(2));
+    assert!(service.requests().iter().all(|request| request.path == "/keys"));
+
+    let large = format!("{}{}", " ".repeat(300_000), keys);
+    for (status, body) in [(200, secret), (200, &*large), (500, &*keys), (204, "")] {
+        let service = StubService::start([StubAnswer::new(status, body)]);
+        let broker = fetching(&service, "");
+        wait_until("a failure", || {
+            metric(&broker, "tacho_token_key_fetch_failures_total").is_some_and(|count| count > 0)
+        });
+        // There are no keys yet: the client may try again.
+        let refused = answer(&broker, &login("c", Version::V5, "x", &token));
+        assert_eq!(refused, ReasonCode::SERVER_UNAVAILABLE, "{status}");
+        assert_eq!(metric(&broker, "tacho_token_keys_age_seconds"), None);
+    }
+    // Files that change leave the keys as they are.
+    assert_eq!(broker.reload_access(), AccessReloaded::NotConfigured);
+    assert_eq!(log_in(), ReasonCode::SUCCESS);
+}
+
+#[test]
+fn a_key_that_is_not_known_is_fetched_early_and_not_too_often() {
+    let ((old, first), (new, second)) = (signing_key("old"), signing_key("new"));
+    let service = StubService::start([first, second].map(|keys| StubAnswer::new(200, &keys)));
+    let files = Files::new(&[], Some("topic a\n"));
+    let section = format!("[access]\nacl_file = {:?}\n", files.path("acl"));
+    let broker = fetching(&service, &section);
+    let (old, new) = (signed_by(&old, "old"), signed_by(&new, "new"));
+    let log_in = |token: &str| answer(&broker, &login("c", Version::V5, "x", token));
+    wait_until("the first keys", || log_in(&old) == ReasonCode::SUCCESS);
+    // Other rules do not lose the keys.
+    files.set_acl("topic b\n");
+    assert_eq!(broker.reload_access(), AccessReloaded::New);
+    wait_until("other rules", || broker.counter("access_reloads_total") == 4);
+    assert_eq!(log_in(&old), ReasonCode::SUCCESS);
+    let begun = Instant::now();
+    assert_eq!(log_in(&new), WRONG);
+    for _ in 0..20 {
+        log_in(&new);
+    }
+    wait_until("the new key", || log_in(&new) == ReasonCode::SUCCESS);
+    // The usual time would be five minutes. It was asked for twice: at the start, and once for all.
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert_eq!(service.requests().len(), 2);
+    assert_eq!(log_in(&old), WRONG);
 }

@@ -134,15 +134,25 @@ impl HttpSink {
 
 /// Trust in the system's certificates, or in those of a file.
 fn tls(kind: &'static str, ca_file: Option<&Path>) -> Result<TlsConfig, TargetError> {
+    tls_config(ca_file).map_err(|why| {
+        let path = ca_file.map(Path::to_owned).unwrap_or_default();
+        TargetError::File { kind, path, why }
+    })
+}
+
+/// For requests by HTTPS: trust in the system's certificates, or in those of a PEM file.
+///
+/// # Errors
+/// Why the file cannot be used.
+pub fn tls_config(ca_file: Option<&Path>) -> Result<TlsConfig, String> {
     let certificates: Vec<CertificateDer<'static>> = match ca_file {
         None => rustls_native_certs::load_native_certs().certs,
         Some(path) => {
-            let file = |why: String| TargetError::File { kind, path: path.to_owned(), why };
             let certificates = CertificateDer::pem_file_iter(path)
                 .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-                .map_err(|error| file(error.to_string()))?;
+                .map_err(|error| error.to_string())?;
             if certificates.is_empty() {
-                return Err(file("it has no certificate".to_owned()));
+                return Err("it has no certificate".to_owned());
             }
             certificates
         }

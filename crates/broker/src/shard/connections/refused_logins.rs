@@ -95,6 +95,7 @@ impl LoginRefusal {
 
     const fn reason(&self) -> ReasonCode {
         match self {
+            Self::Token(TokenError::NoKeys) => ReasonCode::SERVER_UNAVAILABLE,
             Self::NoPassword | Self::Wrong | Self::NoToken | Self::Token(_) => {
                 ReasonCode::BAD_USER_NAME_OR_PASSWORD
             }
