@@ -27,6 +27,12 @@ impl Default for Steps {
 }
 
 impl Steps {
+    /// How many are left.
+    #[must_use]
+    pub const fn left(self) -> usize {
+        self.0
+    }
+
     /// What is left for one filter.
     fn for_one(self) -> usize {
         self.0.min(STEPS_MAX)

@@ -13,6 +13,8 @@ pub(super) enum Flow {
     Stop,
     /// The packet cannot be taken in yet: it stays unread for a while.
     Hold,
+    /// The packet is not done yet: it stays unread until the next turn.
+    Later,
 }
 
 /// Appends a packet of ours to a connection's output.

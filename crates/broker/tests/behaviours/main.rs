@@ -15,6 +15,7 @@ mod properties;
 mod publish;
 mod races;
 mod replay;
+mod requests;
 mod retain;
 mod sessions;
 mod shared;

@@ -3,6 +3,7 @@
 
 use tacho_codec::{AckKind, QoS, ReasonCode, Version, Will, WillProperties};
 use tacho_journal::sim::Faults;
+use tacho_net::sim::Faults as LoopFaults;
 
 use crate::durable_broker::{Death, DurableBroker, Seen, message};
 
@@ -297,4 +298,64 @@ fn clients_waiting_for_a_failing_commit_are_answered_within_seconds() {
     old.expect(&[CONNECTED, message("old", "later", QOS1, 1)]);
     away.expect(&[CONNECTED]);
     new.expect(&[Seen::Connected { session_present: false }]);
+}
+
+#[test]
+fn a_long_subscribe_is_refused_as_a_whole_when_the_disk_fails_in_the_middle_of_it() {
+    const FILTERS: usize = 5_000;
+    let slow = LoopFaults { unit_ns_max: 2_000, ..LoopFaults::default() };
+    let mut broker = DurableBroker::with_faults(1, 1, slow, |raw| {
+        raw.limits.subscriptions_per_session_max = FILTERS;
+    });
+    let mut there = broker.lasting("there");
+    broker.disk.set_faults(Faults { write_error: 1.0, ..Faults::default() });
+    there.subscribe("f/0", QOS1);
+    let filters: Vec<String> = (0..FILTERS).map(|number| format!("f/{number}")).collect();
+    there.subscribe_all(filters.iter().map(String::as_str), QOS1);
+    while broker.cluster.held(0).requests == 0 {
+        broker.cluster.loops().turn(0);
+    }
+    assert!(!broker.cluster.commit());
+    assert_ne!(broker.cluster.journal().unwrap().condition(), tacho_journal::Condition::Fine);
+    for _ in 0..4 {
+        broker.cluster.loops().advance(1_000_000_000);
+        broker.cluster.loops().turn(0);
+    }
+    // The first one has waited for long enough: what it has made is no more.
+    let refused = |count| Seen::NotSubscribed(vec![ReasonCode::QUOTA_EXCEEDED; count]);
+    there.expect(&[refused(1)]);
+    assert_eq!(broker.cluster.held(0).requests, 1, "the other one is not done");
+    broker.settle();
+    there.expect(&[refused(FILTERS)]);
+    assert_eq!(broker.cluster.held(0).subscriptions, 0);
+    let refused = broker.cluster.counter("journal_refused_subscriptions_total");
+    assert_eq!(refused, FILTERS as u64 + 1);
+    // As they were told, once it could be written, too.
+    broker.disk.set_faults(Faults::default());
+    broker.make_space();
+    broker.restart(Death::PowerCut);
+    assert_eq!(broker.cluster.held(0).subscriptions, 0);
+    let mut there = broker.resumed("there");
+    there.expect_nothing();
+}
+
+#[test]
+fn a_long_subscribe_is_answered_once_the_last_of_it_is_committed() {
+    const FILTERS: usize = 1_000;
+    let slow = LoopFaults { unit_ns_max: 2_000, ..LoopFaults::default() };
+    let mut broker = DurableBroker::with_faults(1, 1, slow, |_| {});
+    let mut there = broker.lasting("there");
+    let filters: Vec<String> = (0..FILTERS).map(|number| format!("f/{number}")).collect();
+    there.subscribe_all(filters.iter().map(String::as_str), QOS1);
+    let mut commits = 0;
+    while broker.cluster.held(0).subscriptions < FILTERS {
+        there.expect_nothing();
+        broker.cluster.loops().turn(0);
+        commits += u32::from(broker.cluster.commit());
+    }
+    assert!(commits > 2, "{commits} commits");
+    broker.commit();
+    there.expect(&[Seen::SubAck]);
+    broker.restart(Death::PowerCut);
+    assert_eq!(broker.cluster.held(0).subscriptions, FILTERS);
 }

@@ -349,12 +349,18 @@ impl Client {
     }
 
     pub(crate) fn subscribe(&self, filter: &str, qos: QoS) {
+        self.subscribe_all([filter], qos);
+    }
+
+    /// One SUBSCRIBE.
+    pub(crate) fn subscribe_all<'a>(&self, filters: impl IntoIterator<Item = &'a str>, qos: QoS) {
         let options = SubscribeOptions { qos, ..SubscribeOptions::default() };
+        let filters = filters.into_iter().map(|filter| SubscribeFilter { filter, options });
         self.send(&Packet::Subscribe(Subscribe {
             packet_id: PacketId::FIRST,
             subscription_id: None,
             user_properties: UserProperties::EMPTY,
-            filters: vec![SubscribeFilter { filter, options }],
+            filters: filters.collect(),
         }));
     }
 

@@ -61,7 +61,7 @@ impl Shard {
             };
             match flow {
                 Flow::Continue => used += frame.total_len,
-                Flow::Hold => break,
+                Flow::Hold | Flow::Later => break,
                 Flow::Stop => return data.len(),
             }
             has_time = net.charge(1);

@@ -19,6 +19,9 @@ use crate::shard::{Net, Shard};
 const CONNECT: u8 = 0x10;
 /// The packet type PUBLISH in the first byte's upper half.
 pub(in crate::shard) const PUBLISH: u8 = 0x30;
+/// Packet types whose packets may take several turns.
+const SUBSCRIBE: u8 = 8;
+const UNSUBSCRIBE: u8 = 10;
 
 impl Shard {
     /// Handles every whole packet in `data`; returns how many bytes they took.
@@ -66,7 +69,7 @@ impl Shard {
             };
             match flow {
                 Flow::Continue => used += frame.total_len,
-                Flow::Hold => break,
+                Flow::Hold | Flow::Later => break,
                 Flow::Stop => return data.len(),
             }
             has_time = net.charge(1);
@@ -78,7 +81,7 @@ impl Shard {
                 }
             }
         }
-        if !has_time && used < data.len() {
+        if flow == Flow::Later || (!has_time && used < data.len()) {
             // The rest comes again in the next turn.
             net.resume_read(conn);
         }
@@ -130,6 +133,12 @@ impl Shard {
             0 => session.partial_grew(data.len()),
             used => used.saturating_sub(session.partial_finished()),
         };
+        if flow == Flow::Later {
+            // What was begun is finished, whatever else holds the client back then.
+            let now_ns = net.now_ns();
+            self.sessions[slot].machine.handle_activity(now_ns);
+            return Flow::Continue;
+        }
         let why = self.reason_to_hold(net, slot, flow, sent);
         // A client that we do not read cannot be blamed for what does not arrive. Only whole
         // packets are signs of life [MQTT-3.1.2-22], or a client could stay for ever with a byte
@@ -228,6 +237,9 @@ impl Shard {
         slot: SessionSlot,
         frame: &Frame<'_>,
     ) -> Flow {
+        if matches!(frame.type_number(), SUBSCRIBE | UNSUBSCRIBE) {
+            return self.request(net, conn, slot, frame);
+        }
         self.stats.packets_in_total.increment();
         let version = self.sessions[slot].version();
         if frame.first_byte & 0xf0 == PUBLISH {
@@ -293,16 +305,14 @@ impl Shard {
         packet: &Packet<'_>,
     ) -> Flow {
         match packet {
-            Packet::Subscribe(subscribe) => self.subscribe(net, conn, slot, subscribe),
-            Packet::Unsubscribe(unsubscribe) => self.unsubscribe(net, conn, slot, unsubscribe),
             Packet::PingReq => {
                 self.pinged(net, conn, slot);
                 Flow::Continue
             }
             Packet::Disconnect(disconnect) => self.disconnected(net, conn, slot, disconnect),
             Packet::Auth(auth) => self.auth_received(net, conn, auth),
-            // The codec refuses what only a server may send; CONNECT, PUBLISH and its
-            // acknowledgements do not come here.
+            // The codec refuses what only a server may send; CONNECT, PUBLISH, its
+            // acknowledgements and requests do not come here.
             _ => self.end_connection(net, conn, ReasonCode::PROTOCOL_ERROR),
         }
     }

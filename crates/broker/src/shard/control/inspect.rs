@@ -33,6 +33,8 @@ pub struct Held {
     pub groups: usize,
     /// Messages that wait for a member of a shared subscription.
     pub group_queue_len: usize,
+    /// SUBSCRIBEs and UNSUBSCRIBEs that are begun and not finished.
+    pub requests: usize,
     /// Unfinished fan-outs.
     pub fan_outs: usize,
     /// Publishers held back.
@@ -125,6 +127,7 @@ impl Shard {
             inflight_len: sessions().map(|s| s.machine.inflight_len()).sum(),
             groups: self.groups.len(),
             group_queue_len: self.groups.queue_lens().sum(),
+            requests: self.routing.requests_len(),
             fan_outs: self.delivery.unfinished(),
             held_publishers: self.admission.held_len(),
             retained: self.retained.len(),

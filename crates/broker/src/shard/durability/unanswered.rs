@@ -143,6 +143,8 @@ impl Shard {
         let terms = *session.terms();
         let committed = self.durability.committed();
         let mut answers = confirmations.into_answers();
+        let unfinished = self.refuse_unfinished(slot);
+        self.take_back(net, slot, unfinished);
         // The last one first: so each finds what it has changed.
         for answer in answers.iter_mut().rev().filter(|answer| answer.batch > committed) {
             match &mut answer.changed {

@@ -200,10 +200,11 @@ impl Shard {
 
 /// The subscriber's side.
 impl Shard {
-    /// A subscription, now visible to routing, requests the retained messages.
+    /// A subscription, now visible to routing, wants the retained messages: they are requested when
+    /// the replays [continue](Self::continue_replay).
     pub(super) fn start_replay(
         &mut self,
-        net: &mut Net,
+        net: &Net,
         slot: SessionSlot,
         filter: TopicFilter,
         options: SubscriptionOptions,
@@ -221,7 +222,6 @@ impl Shard {
         let visible_version = self.routing.version();
         let replays = self.sessions[slot].replays.0.get_or_insert_default();
         replays.start(filter, options, visible_version, owners);
-        self.continue_replay(net, slot);
     }
 
     /// Delivers the messages that have arrived, and requests the next batch once the session took
@@ -232,14 +232,14 @@ impl Shard {
         }
         let session = self.sessions.reference(self.id, slot);
         let entry = &mut self.sessions[slot];
-        let is_connected = entry.connection().is_some();
+        let may_ask = entry.connection().is_some() && !entry.request.is_under_way();
         let Some(replays) = entry.replays.0.as_deref_mut() else { return };
         if replays.is_over() {
             entry.replays.0 = None;
             return;
         }
-        if !is_connected {
-            return;
+        if !may_ask {
+            return; // SUBACK comes before what it announces.
         }
         let Some(wanted) = replays.ask() else { return };
         let Wanted { owner, replay, filter, cursor, visible_version } = wanted;

@@ -6,8 +6,10 @@ mod filters;
 mod full;
 mod marks;
 mod removals;
+mod requests;
 mod subscribe;
 mod totals;
+mod unsubscribe;
 
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use tacho_topic::{
 
 use crate::config::Limits;
 use crate::keys::SessionSlot;
+use crate::permits::Quota;
 use crate::stats::ShardStats;
 use crate::subscription::SubscriptionOptions;
 use cache::RouteCache;
@@ -30,8 +33,14 @@ pub(super) use cache::{Route, RouteHint};
 use destinations::Filters;
 pub(super) use destinations::{BridgeRoutes, Destinations};
 pub(super) use filters::SubscribedFilters;
+pub(super) use requests::SessionRequest;
 pub(super) use totals::SubscriptionCounts;
 pub(crate) use totals::SubscriptionTotals;
+
+/// What a filter of a SUBSCRIBE or UNSUBSCRIBE costs, in the map that shards share too.
+const FILTER_UNITS: u32 = 3;
+/// Filters of it that are handled before other clients are served: few, as many may ask at once.
+const PIECE_FILTERS: usize = 64;
 
 /// Owns the filters of this shard's sessions, also of those that have ended a moment ago, the route
 /// map as last loaded, and the routes that were computed from both.
@@ -43,6 +52,8 @@ pub(super) struct Routing {
     durable: DurableMarks,
     removals: Removals,
     full: FullSessions,
+    /// SUBSCRIBEs and UNSUBSCRIBEs that are begun and not finished.
+    requests: Arc<Quota>,
 }
 
 impl Routing {
@@ -62,6 +73,7 @@ impl Routing {
             durable: DurableMarks::new(shard, keeps_qos0),
             removals: Removals::new(limits, stats),
             full: FullSessions::new(shard),
+            requests: Quota::new(requests::UNFINISHED_MAX),
         }
     }
 
@@ -214,6 +226,12 @@ impl Routing {
     /// From now on messages leave by these bridges too. Before the first look-up.
     pub(super) fn set_bridges(&mut self, bridges: BridgeRoutes) {
         self.cache.set_bridges(bridges);
+    }
+
+    /// SUBSCRIBEs and UNSUBSCRIBEs that are begun and not finished.
+    #[cfg(feature = "sim")]
+    pub(super) fn requests_len(&self) -> usize {
+        self.requests.used()
     }
 
     /// Remembered routes that were discarded to make room.

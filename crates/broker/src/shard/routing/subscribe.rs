@@ -1,18 +1,19 @@
-//! SUBSCRIBE and UNSUBSCRIBE: filters into the indexes, retained messages requested, codes back.
-//!
-//! A packet with a malformed filter ends the connection, and none of its filters takes effect.
+//! SUBSCRIBE: filters into the indexes, retained messages requested, codes back. A long one is
+//! handled in pieces, see [`requests`](super::requests).
 
 use std::sync::atomic::Ordering;
+use std::vec;
 
 use tacho_access::{Coverage, Steps};
 use tacho_codec::{
-    Packet, QoS, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeFilter, UnsubAck,
-    Unsubscribe, UserProperties, Version,
+    Packet, PacketId, QoS, ReasonCode, RetainHandling, SubAck, Subscribe, SubscribeOptions,
+    UserProperties, Version,
 };
 use tacho_net::ConnId;
 use tacho_session::BatchSeq;
 use tacho_topic::{Filter, FilterError, RouteChange};
 
+use super::{FILTER_UNITS, PIECE_FILTERS};
 use crate::keys::SessionSlot;
 use crate::shard::durability::{Changed, NOTHING_CAN_BE_WRITTEN, RecordedChanges};
 use crate::shard::output::Flow;
@@ -20,10 +21,8 @@ use crate::shard::permission::may_subscribe;
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
 
-/// Filters that a packet may name however few subscriptions a session may have.
-const FILTERS_PER_PACKET: usize = 1_024;
-/// What a filter costs, in the map that shards share too.
-const FILTER_UNITS: u32 = 3;
+/// Looks at an access rule that take as long as a unit of work.
+const STEPS_PER_UNIT: usize = 16;
 
 /// A new subscription that wants the retained messages.
 struct WantsReplay {
@@ -38,55 +37,95 @@ struct RequestedSubscription<'a> {
     handling: RetainHandling,
 }
 
-/// What the filters of one SUBSCRIBE come to.
-#[derive(Default)]
-struct Asked {
-    /// The journal takes nothing at present.
+/// A SUBSCRIBE: the filters that are not handled yet, and what the others have come to.
+pub(super) struct SubscribeRequest {
+    packet_id: PacketId,
+    subscription_id: Option<u32>,
+    filters: vec::IntoIter<(Filter, SubscribeOptions)>,
+    /// The journal took nothing when it came, or has not taken what it changed.
     is_stalled: bool,
     /// For SUBACK.
     reasons: Vec<ReasonCode>,
     explanation: Option<&'static str>,
-    /// For the route map.
-    changes: Vec<RouteChange>,
-    replays: Vec<WantsReplay>,
-    granted: Vec<(Changed, SubscriptionOptions)>,
-    /// What asking the access rules may cost.
+    /// The newest batch with records of it.
+    batch: BatchSeq,
+    /// Of a durable session: what it has changed.
+    changed: Vec<Changed>,
+    has_replays: bool,
+    /// What asking the access rules may still cost.
     steps: Steps,
 }
 
+/// What the filters of one piece come to.
+#[derive(Default)]
+struct Piece {
+    /// For the route map.
+    changes: Vec<RouteChange>,
+    replays: Vec<WantsReplay>,
+    /// To be recorded.
+    granted: Vec<(Changed, SubscriptionOptions)>,
+}
+
+impl SubscribeRequest {
+    /// Nothing of `subscribe` is handled yet.
+    ///
+    /// # Errors
+    /// One of its filters is malformed.
+    pub(super) fn new(subscribe: &Subscribe<'_>, is_stalled: bool) -> Result<Self, FilterError> {
+        let parse = |asked: &tacho_codec::SubscribeFilter<'_>| {
+            Ok((Filter::parse(asked.filter)?, asked.options))
+        };
+        let filters = subscribe.filters.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            packet_id: subscribe.packet_id,
+            subscription_id: subscribe.subscription_id,
+            reasons: Vec::with_capacity(filters.len()),
+            filters: filters.into_iter(),
+            is_stalled,
+            explanation: None,
+            batch: BatchSeq::DONE,
+            changed: Vec::new(),
+            has_replays: false,
+            steps: Steps::default(),
+        })
+    }
+
+    /// Filters that are not handled yet.
+    pub(super) fn left(&self) -> usize {
+        self.filters.len()
+    }
+
+    /// Nothing can be written: all filters are refused after all. What some have changed is for the
+    /// caller to take back.
+    pub(super) fn refuse(&mut self, version: Version) -> Vec<Changed> {
+        self.is_stalled = true;
+        let granted = self.reasons.iter_mut().filter(|reason| !reason.is_error());
+        granted.for_each(|reason| *reason = for_version(ReasonCode::QUOTA_EXCEEDED, version));
+        self.explanation = Some(NOTHING_CAN_BE_WRITTEN);
+        std::mem::take(&mut self.changed)
+    }
+}
+
 impl Shard {
-    pub(in crate::shard) fn subscribe(
+    /// Handles some filters of a SUBSCRIBE, fewer if there is no time for them.
+    pub(super) fn subscribe_piece(
         &mut self,
         net: &mut Net,
-        conn: ConnId,
         slot: SessionSlot,
-        subscribe: &Subscribe<'_>,
-    ) -> Flow {
-        if self.is_unresponsive(net, conn) {
-            return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
+        request: &mut SubscribeRequest,
+    ) {
+        let (mut piece, before) = (Piece::default(), request.left());
+        while before - request.left() < PIECE_FILTERS
+            && let Some((filter, options)) = request.filters.next()
+        {
+            let steps = request.steps.left();
+            self.subscribe_one(net, slot, (filter, options), request, &mut piece);
+            let steps = steps - request.steps.left();
+            if !net.charge(FILTER_UNITS + (steps / STEPS_PER_UNIT) as u32) {
+                break;
+            }
         }
-        if subscribe.filters.len() > self.filters_per_packet_max() {
-            return self.too_many_filters(net, conn);
-        }
-        let filters = match parse_all(subscribe.filters.iter().map(|asked| asked.filter)) {
-            Ok(filters) => filters,
-            Err(error) => return self.malformed_filter(net, conn, error),
-        };
-        net.charge(filters.len() as u32 * FILTER_UNITS);
-        self.make_room_for(net, filters.len());
-        // What is refused now is told now, and not behind what waits for a commit.
-        let is_stalled = self.sessions[slot].journal.is_durable() && self.durability.is_stalled();
-        let mut asked = Asked { is_stalled, ..Asked::default() };
-        for (filter, requested) in filters.into_iter().zip(&subscribe.filters) {
-            self.subscribe_one(
-                net,
-                slot,
-                (filter, requested),
-                subscribe.subscription_id,
-                &mut asked,
-            );
-        }
-        let Asked { reasons, explanation, changes, replays, granted, .. } = asked;
+        let Piece { changes, replays, granted } = piece;
         // The update is visible to every publisher before SUBACK leaves.
         if replays.is_empty() {
             self.shared.routes.apply(&changes);
@@ -97,50 +136,48 @@ impl Shard {
         }
         self.refresh_routes();
         self.note_visible(slot, &replays);
-        let batch = self.record_subscriptions(slot, &granted);
-        let changed = granted.into_iter().map(|(changed, _)| changed).collect();
-        let recorded = RecordedChanges { batch, changed };
-        let packet_id = subscribe.packet_id;
-        let suback = SubAck {
+        request.batch = request.batch.max(self.record_subscriptions(slot, &granted));
+        request.changed.extend(granted.into_iter().map(|(changed, _)| changed));
+        for WantsReplay { filter, .. } in replays {
+            // A later filter of the piece may be the same one with other options.
+            let Some(options) = self.routing.options(&filter, slot) else { continue };
+            self.start_replay(net, slot, filter, options);
+            request.has_replays = true;
+        }
+        self.make_room_for(net, before - request.left());
+    }
+
+    /// All filters are handled: answers.
+    pub(super) fn subscribed(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        request: SubscribeRequest,
+    ) -> Flow {
+        let SubscribeRequest { packet_id, reasons, explanation, batch, changed, .. } = request;
+        let suback = Packet::SubAck(SubAck {
             packet_id,
             reasons,
             reason_string: explanation,
             user_properties: UserProperties::EMPTY,
-        };
-        let suback = Packet::SubAck(suback);
-        let flow = match is_stalled {
+        });
+        // What is refused now is told now, and not behind what waits for a commit.
+        let flow = match request.is_stalled {
             true => self.answer(net, conn, slot, suback),
-            false => self.answer_after(net, conn, slot, suback, recorded),
+            false => {
+                let recorded = RecordedChanges { batch, changed };
+                self.answer_after(net, conn, slot, suback, recorded)
+            }
         };
         if flow == Flow::Stop {
             return Flow::Stop;
         }
         self.stats.subscribes_total.increment();
-        for WantsReplay { filter, .. } in replays {
-            // A later filter of the packet may be the same one with other options.
-            let Some(options) = self.routing.options(&filter, slot) else { continue };
-            self.start_replay(net, slot, filter, options);
+        if request.has_replays {
+            self.continue_replay(net, slot);
         }
         Flow::Continue
-    }
-
-    /// A filter that cannot be one: the packet is malformed [MQTT-4.13.1-1].
-    #[cold]
-    fn malformed_filter(&mut self, net: &mut Net, conn: ConnId, error: FilterError) -> Flow {
-        self.end_connection_because(net, conn, ReasonCode::MALFORMED_PACKET, error.sentence())
-    }
-
-    /// A packet is handled in one turn: its filters are limited by what a session may have, though
-    /// one that is named again and again adds nothing to that.
-    fn filters_per_packet_max(&self) -> usize {
-        self.limits().subscriptions_per_session_max.max(FILTERS_PER_PACKET)
-    }
-
-    #[cold]
-    fn too_many_filters(&mut self, net: &mut Net, conn: ConnId) -> Flow {
-        self.stats.refused_subscriptions_total.increment();
-        let why = "more topic filters in one packet than a session may have subscriptions";
-        self.end_connection_because(net, conn, ReasonCode::QUOTA_EXCEEDED, why)
     }
 
     /// One filter of a SUBSCRIBE.
@@ -148,38 +185,35 @@ impl Shard {
         &mut self,
         net: &mut Net,
         slot: SessionSlot,
-        (filter, requested): (Filter, &SubscribeFilter<'_>),
-        id: Option<u32>,
-        asked: &mut Asked,
+        (filter, requested): (Filter, SubscribeOptions),
+        request: &mut SubscribeRequest,
+        piece: &mut Piece,
     ) {
         let session = &self.sessions[slot];
         let (version, is_bridge) = (session.version(), session.is_bridge());
-        let mut options = SubscriptionOptions::new(&requested.options, id);
-        let handling = requested.options.retain_handling;
+        let mut options = SubscriptionOptions::new(&requested, request.subscription_id);
+        let handling = requested.retain_handling;
         if is_bridge {
             self.shared.bridges_subscribe.store(true, Ordering::Relaxed);
             options.no_local = !filter.is_shared();
             options.retain_as_published = true;
         }
-        let former = self.journaled_options(slot, &filter);
-        let reason = if asked.is_stalled {
+        let is_durable = session.journal.is_durable();
+        let former = if is_durable { self.journaled_options(slot, &filter) } else { None };
+        let reason = if request.is_stalled {
             self.stats.journal_refused_subscriptions_total.increment();
             ReasonCode::QUOTA_EXCEEDED
         } else {
             let requested = RequestedSubscription { filter: &filter, options, handling };
-            self.add_subscription(net, slot, requested, asked)
+            self.add_subscription(net, slot, requested, (piece, &mut request.steps))
         };
-        if asked.explanation.is_none() {
-            asked.explanation = explain(reason, asked.is_stalled);
+        if request.explanation.is_none() {
+            request.explanation = explain(reason, request.is_stalled);
         }
-        if !reason.is_error() {
-            asked.granted.push((Changed { filter, former }, options));
+        if is_durable && !reason.is_error() {
+            piece.granted.push((Changed { filter, former }, options));
         }
-        asked.reasons.push(if version == Version::V5 || !reason.is_error() {
-            reason
-        } else {
-            ReasonCode::UNSPECIFIED_ERROR // 3.x knows one failure code, 0x80.
-        });
+        request.reasons.push(for_version(reason, version));
     }
 
     /// Retained messages that were routed before a new subscription became visible are its
@@ -194,16 +228,13 @@ impl Shard {
         }
     }
 
-    /// Writes down what was granted, as the index has it.
+    /// Writes down what was granted to a durable session, as the index has it.
     fn record_subscriptions(
         &mut self,
         slot: SessionSlot,
         granted: &[(Changed, SubscriptionOptions)],
     ) -> BatchSeq {
         let mut batch = BatchSeq::DONE;
-        if !self.sessions[slot].journal.is_durable() {
-            return batch;
-        }
         for (Changed { filter, .. }, options) in granted {
             let options = self.journaled_options(slot, filter).unwrap_or(*options);
             batch = batch.max(self.record_subscription(slot, filter, options));
@@ -272,14 +303,14 @@ impl Shard {
         net: &mut Net,
         slot: SessionSlot,
         requested: RequestedSubscription<'_>,
-        asked: &mut Asked,
+        (piece, steps): (&mut Piece, &mut Steps),
     ) -> ReasonCode {
         let RequestedSubscription { filter, options, handling } = requested;
         if let Err(reason) = may_subscribe(filter, self.limits()) {
             self.stats.refused_subscriptions_total.increment();
             return reason;
         }
-        if self.access.has_rules() && !self.grants(net, slot, (filter, options.qos), asked) {
+        if self.access.has_rules() && !self.grants(net, slot, (filter, options.qos), steps) {
             return ReasonCode::NOT_AUTHORIZED;
         }
         let limit = self.limits().subscriptions_per_session_max;
@@ -300,14 +331,14 @@ impl Shard {
                     options.since = self.routing.options(filter, slot).map_or(0, |old| old.since);
                 }
                 let is_durable = self.sessions[slot].journal.is_durable();
-                self.routing.insert(filter, slot, (options, is_durable), &mut asked.changes);
+                self.routing.insert(filter, slot, (options, is_durable), &mut piece.changes);
                 let wanted = match handling {
                     RetainHandling::Always => true,
                     RetainHandling::IfNew => !known,
                     RetainHandling::Never => false,
                 };
                 if wanted {
-                    asked.replays.push(WantsReplay { filter: filter.clone(), is_new: !known });
+                    piece.replays.push(WantsReplay { filter: filter.clone(), is_new: !known });
                 } else {
                     self.change_replay(slot, filter, options);
                 }
@@ -315,7 +346,7 @@ impl Shard {
             Filter::Shared(shared) if known => self.change_membership(slot, shared, options),
             // Shared subscriptions get no retained messages when they are made (4.8.2).
             Filter::Shared(shared) => {
-                self.join_group(net, slot, shared, options, &mut asked.changes);
+                self.join_group(net, slot, shared, options, &mut piece.changes);
             }
         }
         ReasonCode::granted(options.qos)
@@ -328,9 +359,9 @@ impl Shard {
         net: &Net,
         slot: SessionSlot,
         (filter, qos): (&Filter, QoS),
-        asked: &mut Asked,
+        steps: &mut Steps,
     ) -> bool {
-        let why = match self.covers(slot, (filter, qos), &mut asked.steps) {
+        let why = match self.covers(slot, (filter, qos), steps) {
             Coverage::Whole => return true,
             Coverage::Partial => "not every topic of the filter may be received",
             Coverage::Undecided => "filter and rules are too complex to decide",
@@ -340,54 +371,7 @@ impl Shard {
         false
     }
 
-    pub(in crate::shard) fn unsubscribe(
-        &mut self,
-        net: &mut Net,
-        conn: ConnId,
-        slot: SessionSlot,
-        unsubscribe: &Unsubscribe<'_>,
-    ) -> Flow {
-        if self.is_unresponsive(net, conn) {
-            return self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED);
-        }
-        if unsubscribe.filters.len() > self.filters_per_packet_max() {
-            return self.too_many_filters(net, conn);
-        }
-        let filters = match parse_all(unsubscribe.filters.iter().copied()) {
-            Ok(filters) => filters,
-            Err(error) => return self.malformed_filter(net, conn, error),
-        };
-        net.charge(filters.len() as u32 * FILTER_UNITS);
-        let mut changes = Vec::new();
-        let mut batch = BatchSeq::DONE;
-        let mut reasons = Vec::with_capacity(filters.len());
-        for filter in &filters {
-            let subscriptions = &mut self.sessions[slot].subscriptions;
-            reasons.push(if subscriptions.remove(filter) {
-                self.remove_subscription(net, slot, filter, &mut changes);
-                batch = batch.max(self.record_unsubscribed(slot, filter));
-                ReasonCode::SUCCESS
-            } else {
-                ReasonCode::NO_SUBSCRIPTION_EXISTED
-            });
-        }
-        self.shared.routes.apply(&changes);
-        self.refresh_routes();
-        let packet_id = unsubscribe.packet_id;
-        let unsuback = UnsubAck {
-            packet_id,
-            reasons,
-            reason_string: None,
-            user_properties: UserProperties::EMPTY,
-        };
-        self.stats.unsubscribes_total.increment();
-        // Also while the journal is stalled: it promises that they stay removed.
-        let unsuback = Packet::UnsubAck(unsuback);
-        let recorded = RecordedChanges { batch, changed: Vec::new() };
-        self.answer_after(net, conn, slot, unsuback, recorded)
-    }
-
-    fn remove_subscription(
+    pub(super) fn remove_subscription(
         &mut self,
         net: &mut Net,
         slot: SessionSlot,
@@ -407,9 +391,13 @@ impl Shard {
     }
 }
 
-/// All filters of a packet, or what is wrong with one of them.
-fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<Filter>, FilterError> {
-    texts.map(Filter::parse).collect()
+/// The code for a filter in SUBACK.
+fn for_version(reason: ReasonCode, version: Version) -> ReasonCode {
+    if version == Version::V5 || !reason.is_error() {
+        reason
+    } else {
+        ReasonCode::UNSPECIFIED_ERROR // 3.x knows one failure code, 0x80.
+    }
 }
 
 /// Why the broker refused a filter, for SUBACK's reason string.

@@ -178,6 +178,7 @@ impl Sessions {
 
     /// The session has no connection any more.
     pub(super) fn disconnect(&mut self, slot: SessionSlot) {
+        self[slot].request.forget();
         if self[slot].connection.take().is_some() {
             self.stats.sessions_connected.decrement();
         }

@@ -17,7 +17,7 @@ use crate::shard::admission::ClientPressure;
 use crate::shard::durability::{Machine, SessionJournal, Subject};
 use crate::shard::groups::Memberships;
 use crate::shard::retained::SessionReplays;
-use crate::shard::routing::{RouteHint, SubscribedFilters};
+use crate::shard::routing::{RouteHint, SessionRequest, SubscribedFilters};
 use crate::shard::timers::DeadlineTimer;
 
 /// One session, connected or not. Boxed, so that an idle one costs no more than it is.
@@ -45,6 +45,7 @@ pub(in crate::shard) struct Session {
     pub(in crate::shard) machine: Machine,
     pub(in crate::shard) subscriptions: SubscribedFilters,
     pub(in crate::shard) memberships: Memberships,
+    pub(in crate::shard) request: SessionRequest,
     pub(in crate::shard) replays: SessionReplays,
     pub(in crate::shard) pressure: ClientPressure,
     pub(in crate::shard) journal: SessionJournal,
@@ -99,6 +100,7 @@ impl Session {
             machine,
             subscriptions,
             memberships: Memberships::default(),
+            request: SessionRequest::default(),
             replays: SessionReplays::default(),
             pressure: ClientPressure::default(),
             journal,
