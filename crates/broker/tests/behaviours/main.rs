@@ -22,5 +22,6 @@ mod shared;
 mod shared_strategies;
 mod sizes;
 mod subscribe;
+mod sweep;
 mod turns;
 mod will;

@@ -17,7 +17,7 @@ const LARGE: usize = 10_000;
 /// Units of work in a turn of a millisecond, and in what its parts overrun their shares by.
 const TURN_UNITS: u64 = 1_500;
 
-fn filters(prefix: &str, count: usize) -> Vec<String> {
+pub(crate) fn filters(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{prefix}/{number}/+")).collect()
 }
 
@@ -25,7 +25,7 @@ fn packet_id(number: u16) -> PacketId {
     PacketId::new(number).unwrap()
 }
 
-fn subscribe_all(peer: &Peer, number: u16, filters: &[String]) {
+pub(crate) fn subscribe_all(peer: &Peer, number: u16, filters: &[String]) {
     let options = SubscribeOptions { qos: QoS::AtLeastOnce, ..SubscribeOptions::default() };
     let filters = filters.iter().map(|filter| SubscribeFilter { filter, options }).collect();
     let (packet_id, user_properties) = (packet_id(number), Default::default());
@@ -39,12 +39,12 @@ fn unsubscribe_all(peer: &Peer, number: u16, filters: &[String]) {
     send(peer, &Packet::Unsubscribe(Unsubscribe { packet_id, filters, user_properties }));
 }
 
-fn publish(peer: &Peer, topic: &str, retain: bool) {
+pub(crate) fn publish(peer: &Peer, topic: &str, retain: bool) {
     send(peer, &Packet::Publish(Publish { topic, retain, payload: b"x", ..Publish::default() }));
 }
 
 /// What a peer received: a word for each packet, with its topic or its number of codes.
-fn received(peer: &Peer) -> Vec<String> {
+pub(crate) fn received(peer: &Peer) -> Vec<String> {
     let bytes = peer.receive(usize::MAX);
     let (mut rest, mut all) = (&bytes[..], Vec::new());
     while let Some(frame) = split_frame(rest, u32::MAX).unwrap() {
@@ -64,7 +64,7 @@ fn received(peer: &Peer) -> Vec<String> {
     all
 }
 
-fn assert_short_turns(cluster: &Cluster) {
+pub(crate) fn assert_short_turns(cluster: &Cluster) {
     let (units, longest_ns) = (cluster.counter("turn_units_max"), cluster.counter("turn_ns_max"));
     assert!(units < TURN_UNITS, "{units} units in one turn");
     assert!(longest_ns < LONGEST_TURN_NS, "{longest_ns} ns");

@@ -27,6 +27,7 @@ use crate::policy::Policy;
 use crate::shard::{Net, Shard};
 use decisions::{Decisions, Question, Right};
 use log::LineLimit;
+use sweep::Sweep;
 
 pub(in crate::shard) use bans::Banned;
 pub(in crate::shard) use certificates::ENDED as CERTIFICATE_ENDED;
@@ -47,8 +48,7 @@ pub(super) struct AccessRules {
     decisions: Decisions,
     /// Counts how often all decisions were forgotten, from 1 on.
     epoch: u32,
-    /// The next session to which a new policy is applied.
-    sweep: Option<SessionSlot>,
+    sweep: Sweep,
     lines: LineLimit,
 }
 
@@ -67,7 +67,7 @@ impl AccessRules {
             remembered: Remembered::new(remembered_max, keep_ns),
             decisions: Decisions::default(),
             epoch: 1,
-            sweep: None,
+            sweep: Sweep::default(),
             lines: LineLimit::default(),
         }
     }

@@ -18,6 +18,8 @@ pub(in crate::shard) struct SessionAccess {
     trusted: u32,
     /// The policy that was last applied to its subscriptions; 0: none.
     applied: u32,
+    /// A policy is being applied to its subscriptions.
+    is_swept: bool,
     /// It is from the journal, which has no rules of tokens and no origins, and its client was not
     /// here since.
     awaits_client: bool,
@@ -114,6 +116,22 @@ impl SessionAccess {
     #[inline]
     pub(super) const fn is_trusted(&self, policy: u32) -> bool {
         self.trusted == policy
+    }
+
+    /// Whether a policy is being applied to its subscriptions.
+    #[inline]
+    pub(super) const fn is_swept(&self) -> bool {
+        self.is_swept
+    }
+
+    /// A policy is being applied to its subscriptions.
+    pub(super) const fn begin_sweep(&mut self) {
+        self.is_swept = true;
+    }
+
+    /// The policy is applied to all its subscriptions.
+    pub(super) const fn swept(&mut self) {
+        self.is_swept = false;
     }
 
     /// Notes that a policy is applied; false if it was before.

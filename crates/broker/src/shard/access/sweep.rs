@@ -1,23 +1,56 @@
 //! A new policy is applied to the sessions that there are: users that are gone and clients
-//! that are banned are disconnected,
-//! subscriptions that are not allowed any more end. Deliveries ask the new rules from the moment
-//! at which they arrive, so nothing slips through meanwhile.
+//! that are banned are disconnected, subscriptions that are not allowed any more end. That takes as
+//! many turns as it needs, also for one session. Deliveries ask the new rules from the moment at
+//! which they arrive, so nothing slips through meanwhile; and what a client subscribes to and
+//! unsubscribes from waits until its session is done.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tacho_access::{Coverage, Steps};
 use tacho_codec::{QoS, ReasonCode};
 use tacho_net::ConnId;
 use tacho_session::server::End;
-use tacho_topic::Filter;
 
 use crate::access::{AuditEvent, AuditKind, Name};
 use crate::keys::SessionSlot;
 use crate::policy::Policy;
 use crate::shard::{Net, Shard};
 
+/// What ending a subscription costs, in the map that shards share too.
+const ENDING_UNITS: u32 = 4;
+/// Looks at an access rule that take as long as a unit of work.
+const STEPS_PER_UNIT: usize = 16;
+/// Subscriptions that are passed over in a microsecond.
+const PASSED_PER_UNIT: usize = 1_000;
+
 /// Why something ends.
 const CHANGED: &str = "users or access rules have changed";
+
+/// The sessions to which the policy in force has yet to be applied.
+#[derive(Default)]
+pub(super) struct Sweep {
+    /// All from this one on.
+    next: Option<SessionSlot>,
+    /// Those that are begun and not done.
+    begun: VecDeque<SweptSession>,
+}
+
+/// A session to which a policy is being applied.
+struct SweptSession {
+    slot: SessionSlot,
+    generation: u32,
+    /// Subscriptions that were looked at and stay. Nothing else changes them meanwhile.
+    kept: usize,
+    has_lost: bool,
+}
+
+impl Sweep {
+    /// A session has lost a subscription: it is looked at anew.
+    fn start_anew(&mut self, slot: SessionSlot) {
+        self.begun.iter_mut().filter(|session| session.slot == slot).for_each(|s| s.kept = 0);
+    }
+}
 
 impl Shard {
     /// New users or rules are in force.
@@ -26,51 +59,82 @@ impl Shard {
         // Mail of several reloads arrives in order.
         self.access.policy = policy;
         self.access.forget_decisions();
-        self.access.sweep = Some(SessionSlot::new(0));
+        self.access.sweep.next = Some(SessionSlot::new(0));
+        let version = self.access.policy.version();
+        for begun in &mut self.access.sweep.begun {
+            // By the new policy from the beginning; what it has lost by the former one it has lost.
+            begun.kept = 0;
+            if self.sessions.is_current(begun.slot, begun.generation) {
+                self.sessions[begun.slot].access.apply(version);
+            }
+        }
     }
 
     /// Certificates are judged by other CAs or revocation lists from now on.
     pub(in crate::shard) fn sweep_certificates(&mut self) {
-        self.access.sweep = Some(SessionSlot::new(0));
+        self.access.sweep.next = Some(SessionSlot::new(0));
     }
 
     /// The sessions of an earlier start are there: the rules may be others since.
     pub(in crate::shard) fn sweep_restored(&mut self) {
         if self.access.has_rules() {
-            self.access.sweep = Some(SessionSlot::new(0));
+            self.access.sweep.next = Some(SessionSlot::new(0));
         }
     }
 
     /// Goes on with applying a policy, as long as the turn lasts. True if there is more to do.
     #[inline]
     pub(in crate::shard) fn continue_sweep(&mut self, net: &mut Net) -> bool {
-        match self.access.sweep {
-            None => false,
-            Some(first) => self.sweep_from(net, first),
-        }
+        let sweep = &self.access.sweep;
+        (sweep.next.is_some() || !sweep.begun.is_empty()) && self.sweep(net)
     }
 
     #[cold]
-    fn sweep_from(&mut self, net: &mut Net, first: SessionSlot) -> bool {
+    fn sweep(&mut self, net: &mut Net) -> bool {
         net.begin_work();
-        for index in first.index()..self.sessions.slots_end() {
-            let slot = SessionSlot::new(index as u32);
-            let Some(session) = self.sessions.get(slot) else { continue };
-            let units = 1 + session.subscriptions.len() as u32;
-            self.apply_policy(net, slot);
-            if !net.charge(units) {
-                self.access.sweep = Some(SessionSlot::new(index as u32 + 1));
+        while let Some(session) = self.access.sweep.begun.pop_front() {
+            if !self.apply_policy(net, session) {
                 return true;
             }
         }
-        self.access.sweep = None;
+        let Some(first) = self.access.sweep.next.take() else { return false };
+        for index in first.index()..self.sessions.slots_end() {
+            let slot = SessionSlot::new(index as u32);
+            if !self.sessions.contains(slot) {
+                continue;
+            }
+            let is_done = match self.begin_sweep(slot) {
+                Some(session) => self.apply_policy(net, session),
+                None => {
+                    self.end_unwelcome(net, slot, false);
+                    net.charge(1)
+                }
+            };
+            if !is_done {
+                self.access.sweep.next = Some(SessionSlot::new(index as u32 + 1));
+                return true;
+            }
+        }
         false
     }
 
-    /// Applies the policy in force to a session, if that has not been done. Its client, if it has
-    /// lost something, is disconnected: only that tells it.
-    fn apply_policy(&mut self, net: &mut Net, slot: SessionSlot) {
-        let has_lost = self.end_forbidden_subscriptions(net, slot);
+    /// Goes on with applying the policy in force to a session; false if there is no time for more.
+    fn apply_policy(&mut self, net: &mut Net, mut session: SweptSession) -> bool {
+        let slot = session.slot;
+        if !self.sessions.is_current(slot, session.generation) {
+            return true;
+        }
+        if !self.end_forbidden(net, &mut session) {
+            self.access.sweep.begun.push_front(session);
+            return false;
+        }
+        self.sessions[slot].access.swept();
+        self.end_unwelcome(net, slot, session.has_lost);
+        net.charge(1)
+    }
+
+    /// A client that is banned or has lost something is disconnected: only that tells it.
+    fn end_unwelcome(&mut self, net: &mut Net, slot: SessionSlot, has_lost: bool) {
         let Some(conn) = self.sessions[slot].connection() else { return };
         if self.end_banned(net, slot, conn) || self.end_refused_certificate(net, slot, conn) {
             return;
@@ -109,42 +173,97 @@ impl Shard {
         session.link().is_none() && decision.is_some_and(|decision| !decision.is_allowed)
     }
 
-    /// Ends the subscriptions of a session that the rules in force do not grant; true if there were
-    /// any.
+    /// A client is about to have this session: the subscriptions that the rules in force do not
+    /// grant end, in this event as far as there is time. True if any did.
     pub(in crate::shard) fn end_forbidden_subscriptions(
         &mut self,
         net: &mut Net,
         slot: SessionSlot,
     ) -> bool {
+        let Some(mut session) = self.begin_sweep(slot) else { return false };
+        let is_done = self.end_forbidden(net, &mut session);
+        // What it has lost so far is for the caller to tell.
+        let has_lost = std::mem::take(&mut session.has_lost);
+        if is_done {
+            self.sessions[slot].access.swept();
+        } else {
+            self.access.sweep.begun.push_back(session);
+        }
+        has_lost
+    }
+
+    /// Begins to apply the policy in force to a session; `None` if that has been done or begun, or
+    /// there are no rules for it.
+    fn begin_sweep(&mut self, slot: SessionSlot) -> Option<SweptSession> {
         let version = self.access.policy.version();
         let session = &mut self.sessions[slot];
         if session.access.awaits_client() {
             // Its token, or where it connects from, may allow them: it is asked when it is back.
             let may_have_token = self.access.has_token_rules && session.access.user().is_some();
             if may_have_token || self.access.asks_origins() {
-                return false;
+                return None;
             }
         }
         // Bridges have rules of their own.
         if !self.access.has_rules || session.link().is_some() || !session.access.apply(version) {
-            return false;
+            return None;
         }
-        let session = &self.sessions[slot];
-        let is_forbidden = |filter: &&Filter| {
+        let generation = session.generation();
+        if session.access.is_swept() {
+            // It is another user's now.
+            self.access.sweep.start_anew(slot);
+            return None;
+        }
+        session.access.begin_sweep();
+        Some(SweptSession { slot, generation, kept: 0, has_lost: false })
+    }
+
+    /// Ends subscriptions of a session that the rules in force do not grant. True if all were
+    /// looked at; otherwise there is no time for more.
+    fn end_forbidden(&mut self, net: &mut Net, swept: &mut SweptSession) -> bool {
+        let slot = swept.slot;
+        let (mut forbidden, mut has_time) = (Vec::new(), true);
+        net.charge((swept.kept / PASSED_PER_UNIT) as u32);
+        for filter in self.sessions[slot].subscriptions.iter().skip(swept.kept) {
+            if !has_time {
+                break;
+            }
+            let mut steps = Steps::default();
+            let before = steps.left();
             let qos = self.options_of(slot, filter).map_or(QoS::ExactlyOnce, |options| options.qos);
-            self.covers(slot, (*filter, qos), &mut Steps::default()) != Coverage::Whole
-        };
-        let forbidden: Vec<Filter> =
-            session.subscriptions.iter().filter(is_forbidden).cloned().collect();
+            let is_granted = self.covers(slot, (filter, qos), &mut steps) == Coverage::Whole;
+            let mut units = 1 + ((before - steps.left()) / STEPS_PER_UNIT) as u32;
+            if is_granted {
+                swept.kept += 1;
+            } else {
+                forbidden.push(filter.clone());
+                units += ENDING_UNITS;
+            }
+            has_time = net.charge(units);
+        }
         for filter in &forbidden {
             self.stats.ended_subscriptions_total.increment();
             let topic_filter = filter.to_string();
             self.log_denied(net, slot, "subscribe", &topic_filter, &CHANGED);
             let ended = Some(&*topic_filter);
             self.audit_ended(net, slot, AuditKind::SubscriptionEnded, ended, CHANGED);
-            self.forget_one(net, slot, filter);
         }
-        !forbidden.is_empty()
+        self.forget_all(net, slot, &forbidden);
+        swept.has_lost |= !forbidden.is_empty();
+        has_time
+    }
+
+    /// Whether a policy is being applied to a session: its subscriptions do not change meanwhile.
+    #[inline]
+    pub(in crate::shard) fn is_swept(&self, slot: SessionSlot) -> bool {
+        self.sessions[slot].access.is_swept()
+    }
+
+    /// A session has lost a subscription for another reason.
+    pub(in crate::shard) fn sweep_anew(&mut self, slot: SessionSlot) {
+        if self.is_swept(slot) {
+            self.access.sweep.start_anew(slot);
+        }
     }
 
     /// Tells the audit log what the broker has ended, and why.

@@ -182,7 +182,10 @@ impl Shard {
                 continue;
             }
             match former {
-                None => self.forget_one(net, slot, &filter),
+                None => {
+                    self.forget_all(net, slot, std::slice::from_ref(&filter));
+                    self.sweep_anew(slot);
+                }
                 Some(former) => self.restore_options(slot, &filter, former),
             }
         }

@@ -74,6 +74,9 @@ impl Shard {
         slot: SessionSlot,
         frame: &Frame<'_>,
     ) -> Flow {
+        if self.is_swept(slot) {
+            return Flow::Later;
+        }
         let unfinished = self.sessions[slot].request.0.take();
         let (mut request, place) = match unfinished {
             Some(unfinished) => (unfinished.request, Some(unfinished.place)),

@@ -262,17 +262,19 @@ impl Shard {
         }
     }
 
-    /// A subscription that a session has is over, in the journal too.
-    pub(in crate::shard) fn forget_one(
+    /// Subscriptions that a session has are over, in the journal too.
+    pub(in crate::shard) fn forget_all(
         &mut self,
         net: &mut Net,
         slot: SessionSlot,
-        filter: &Filter,
+        filters: &[Filter],
     ) {
         let mut changes = Vec::new();
-        self.sessions[slot].subscriptions.remove(filter);
-        self.remove_subscription(net, slot, filter, &mut changes);
-        self.record_unsubscribed(slot, filter);
+        for filter in filters {
+            self.sessions[slot].subscriptions.remove(filter);
+            self.remove_subscription(net, slot, filter, &mut changes);
+            self.record_unsubscribed(slot, filter);
+        }
         self.shared.routes.apply(&changes);
         self.refresh_routes();
     }
