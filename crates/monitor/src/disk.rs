@@ -1,6 +1,6 @@
 //! Block devices and the file systems on them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::ProcRoot;
 use crate::mount::{Mount, mounts};
@@ -148,7 +148,13 @@ fn of_interest(text: &str) -> Vec<Mount> {
         one.len().cmp(&other.len()).then_with(|| one.cmp(other))
     });
     all.dedup_by(|covered, on_top| covered.point == on_top.point);
-    all.retain(is_of_interest);
+    // On the way to what is mounted below them they have to answer, too.
+    let is_in_the_way = |mount: &&Mount| is_foreign(mount) && mount.point != Path::new("/");
+    let foreign: Vec<PathBuf> =
+        all.iter().filter(is_in_the_way).map(|mount| mount.point.clone()).collect();
+    all.retain(|mount| {
+        is_of_interest(mount) && !foreign.iter().any(|point| mount.point.starts_with(point))
+    });
     let mut chosen: Vec<Mount> = Vec::new();
     for mount in all {
         let is_new = |known: &Mount| known.number != mount.number;
@@ -161,11 +167,14 @@ fn of_interest(text: &str) -> Vec<Mount> {
 
 /// The root is, whatever it is: a program whose root does not answer stands still anyway.
 fn is_of_interest(mount: &Mount) -> bool {
+    let is_on_device = mount.device.starts_with("/dev/") && !is_foreign(mount);
+    !IMAGES.contains(&mount.file_system.as_str()) && (is_on_device || mount.point == Path::new("/"))
+}
+
+/// Whether another machine or program answers for a file system.
+fn is_foreign(mount: &Mount) -> bool {
     let kind = mount.file_system.as_str();
-    let is_foreign =
-        FOREIGN.contains(&kind) || FOREIGN_STARTS.iter().any(|start| kind.starts_with(start));
-    let is_on_device = mount.device.starts_with("/dev/") && !is_foreign;
-    !IMAGES.contains(&kind) && (is_on_device || mount.point == Path::new("/"))
+    FOREIGN.contains(&kind) || FOREIGN_STARTS.iter().any(|start| kind.starts_with(start))
 }
 
 /// What the file system at `point` holds.
@@ -226,6 +235,31 @@ mod tests {
         assert_eq!(points(&[waiting, disk]), ["/mnt"]);
         let elsewhere = (2, "/srv/disk", "ext4", "/dev/vdb");
         assert_eq!(points(&[disk, remote, elsewhere]), ["/srv/disk"]);
+    }
+
+    #[test]
+    fn a_disk_below_a_mount_that_may_hang_is_not_asked() {
+        let root = (1, "/", "ext4", "/dev/vda1");
+        let below = (2, "/mnt/share/disk", "ext4", "/dev/vdb");
+        let beside = (3, "/mnt/shared", "xfs", "/dev/vdc");
+        for kind in ["nfs4", "fuse.sshfs", "autofs"] {
+            let remote = (4, "/mnt/share", kind, "elsewhere");
+            // In whatever order they were mounted: the way leads through it.
+            for mounted in [[root, remote, below, beside], [root, below, remote, beside]] {
+                assert_eq!(points(&mounted), ["/", "/mnt/shared"], "{kind}");
+            }
+            // Another way to the same disk is asked instead.
+            let elsewhere = (2, "/srv/the-same-disk", "ext4", "/dev/vdb");
+            assert_eq!(points(&[root, remote, below, elsewhere]), ["/", "/srv/the-same-disk"]);
+            // What covers the mount covers the way through it.
+            let cover = (5, "/mnt/share", "ext4", "/dev/vdd");
+            assert_eq!(
+                points(&[root, remote, cover, below]),
+                ["/", "/mnt/share", "/mnt/share/disk"]
+            );
+        }
+        let remote_root = (1, "/", "nfs4", "server:/root");
+        assert_eq!(points(&[remote_root, beside]), ["/", "/mnt/shared"]);
     }
 
     #[test]
