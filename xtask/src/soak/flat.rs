@@ -44,6 +44,10 @@ impl Look {
 }
 
 impl Trend {
+    pub(super) fn what(&self) -> &'static str {
+        self.what
+    }
+
     /// `(times, more)`: the last third may be so many times the first, and so much more.
     pub(super) fn new(
         what: &'static str,

@@ -2,6 +2,7 @@
 //! durable ones, TLS and WebSocket clients. Memory, descriptors and latency must stay flat.
 
 mod flat;
+mod verdict;
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -156,7 +157,7 @@ impl Soak<'_> {
         Ok(Lasted { summary, looks, p99_us })
     }
 
-    /// Prints and records what came of it; an error if something was not flat.
+    /// Prints and records what came of it; an error unless the soak has passed.
     fn conclude(
         &self,
         started: &str,
@@ -175,6 +176,7 @@ impl Soak<'_> {
             value.cloned().unwrap_or(Value::Null)
         };
         let lost = figure("lost");
+        let why_not = verdict::why_not_passed(&lasted.summary, &trends);
         let machine = Machine::look();
         let record = json!({
             "schema_version": 1,
@@ -184,7 +186,9 @@ impl Soak<'_> {
             "capacity_in_per_s": capacity,
             "pairs_of_each_kind": self.options.pairs,
             "machine": machine,
-            "verdict": lasted.summary.get("verdict"),
+            "verdict": verdict::of_run(&lasted.summary),
+            "passed": why_not.is_empty(),
+            "why_not": why_not,
             "sent": figure("sent"),
             "received": figure("received"),
             "lost": lost,
@@ -202,16 +206,22 @@ impl Soak<'_> {
             "# Soak, {date}\n\n`cargo xtask soak --minutes {}`, started {started}, revision {}. \
              {}, {} cores.\n\n{rate} messages/s in{capacity}, a quarter each by sessions in \
              memory, durable sessions, TLS and WebSocket clients; {} publishers and subscribers of \
-             each kind. Broker and generator on a core each. Lost: {lost}.\n\nMedians of two \
-             thirds, without a sixth at the beginning and the end:\n\n{table}",
-            self.options.minutes, machine.revision, machine.cpu, machine.cores, self.options.pairs,
+             each kind. Broker and generator on a core each. Lost: {lost}. Verdict of the run: \
+             {}. {}\n\nMedians of two thirds, without a sixth at the beginning and the end:\n\n{table}",
+            self.options.minutes,
+            machine.revision,
+            machine.cpu,
+            machine.cores,
+            self.options.pairs,
+            verdict::of_run(&lasted.summary),
+            verdict::sentence(&why_not),
         );
         fs::write(folder.join("README.md"), text).context("cannot write README.md")?;
         let text = serde_json::to_string_pretty(&record).context("cannot write JSON")? + "\n";
         fs::write(folder.join("results.json"), text).context("cannot write results.json")?;
         println!("{table}\nlost: {lost}\nrecord: {}", folder.display());
-        if lost != 0 || trends.iter().any(|trend| !trend.is_flat) {
-            bail!("something was lost or was not flat");
+        if !why_not.is_empty() {
+            bail!("{}", verdict::sentence(&why_not));
         }
         Ok(())
     }
