@@ -28,6 +28,22 @@ pub struct FaultyDisk {
     library: PathBuf,
     directory: PathBuf,
     control: PathBuf,
+    log: PathBuf,
+}
+
+/// How often calls went wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskFaultsSeen {
+    /// Syncs that failed.
+    pub sync_errors: usize,
+    /// Writes that failed with EIO.
+    pub write_errors: usize,
+    /// Writes that failed with ENOSPC.
+    pub full: usize,
+    /// Writes of which only a part was done.
+    pub short: usize,
+    /// Reads that failed.
+    pub read_errors: usize,
 }
 
 impl FaultyDisk {
@@ -52,7 +68,8 @@ impl FaultyDisk {
             }
         }
         let directory = directory.canonicalize().unwrap();
-        let disk = Self { library, directory, control: folder.join("disk_faults") };
+        let (control, log) = (folder.join("disk_faults"), folder.join("disk_faults.log"));
+        let disk = Self { library, directory, control, log };
         disk.set(DiskFault::default());
         Some(disk)
     }
@@ -69,10 +86,24 @@ impl FaultyDisk {
         fs::rename(&new, &self.control).unwrap();
     }
 
+    /// What went wrong so far, in all programs that it was put under.
+    pub fn seen(&self) -> DiskFaultsSeen {
+        let letters = fs::read(&self.log).unwrap_or_default();
+        let count = |letter: u8| letters.iter().filter(|&&seen| seen == letter).count();
+        DiskFaultsSeen {
+            sync_errors: count(b's'),
+            write_errors: count(b'w'),
+            full: count(b'f'),
+            short: count(b'h'),
+            read_errors: count(b'r'),
+        }
+    }
+
     /// Puts it under a program that is about to start.
     pub fn put_under(&self, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library);
         command.env("TACHO_FAULTS_DIR", &self.directory);
         command.env("TACHO_FAULTS_FILE", &self.control);
+        command.env("TACHO_FAULTS_LOG", &self.log);
     }
 }

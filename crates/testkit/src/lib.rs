@@ -50,7 +50,7 @@ pub use broker_log::{line_with, listening_address};
 #[cfg(feature = "codec")]
 pub use client::{ALL_QOS, Client, Received, TimedOut, VERSIONS, connect, packet, will};
 #[cfg(feature = "tacho")]
-pub use disk_faults::{DiskFault, FaultyDisk};
+pub use disk_faults::{DiskFault, DiskFaultsSeen, FaultyDisk};
 #[cfg(feature = "codec")]
 pub use flooding_broker::{Flood, FloodingBroker};
 #[cfg(all(feature = "net", feature = "broker"))]

@@ -44,6 +44,9 @@ fn judge(options: &Options, outcome: &Outcome) {
         options.folder.display(),
     );
     assert!(outcome.totals.acknowledged > 0, "no message was acknowledged");
+    if let Some(disk) = outcome.disk {
+        assert!(disk.sync_errors > 0, "no sync has failed: nothing is proved about bad disks");
+    }
     fs::remove_dir_all(&options.folder).unwrap();
 }
 
@@ -66,7 +69,10 @@ fn a_few_kills_on_a_bad_disk_lose_nothing() {
 #[ignore = "for long runs: cargo xtask crash"]
 fn kills_for_as_long_as_asked() {
     let options = Options::from_environment();
-    judge(&options, &World::new(options.clone()).run());
+    let outcome = World::new(options.clone()).run();
+    let is_bad = outcome.disk.is_some();
+    assert_eq!(is_bad, options.disk_faults, "faults of the disk are not possible here");
+    judge(&options, &outcome);
 }
 
 /// Clients and checker are correct: without kills even an in-memory broker passes.

@@ -1,5 +1,7 @@
 //! Result of a run.
 
+use tacho_testkit::DiskFaultsSeen;
+
 use crate::ledger::{Findings, Kind, Ledger, Totals};
 
 #[derive(Clone, Debug)]
@@ -14,6 +16,8 @@ pub(crate) struct Outcome {
     pub(crate) restarts_ms: Vec<u64>,
     pub(crate) totals: Totals,
     pub(crate) findings: Findings,
+    /// What went wrong with the disk, if it is a bad one.
+    pub(crate) disk: Option<DiskFaultsSeen>,
 }
 
 impl Outcome {
@@ -26,10 +30,12 @@ impl Outcome {
             restarts_ms: Vec::new(),
             totals: Totals::default(),
             findings: Findings::default(),
+            disk: None,
         }
     }
 
-    pub(crate) fn conclude(&mut self, ledger: &Ledger) {
+    pub(crate) fn conclude(&mut self, ledger: &Ledger, disk: Option<DiskFaultsSeen>) {
+        self.disk = disk;
         self.totals = ledger.totals;
         self.findings = ledger.findings.clone();
     }
@@ -59,11 +65,18 @@ impl Outcome {
         let wrong = |kind| self.findings.count(kind).to_string();
         let median = self.restart_ms_median();
         let max = self.restarts_ms.iter().max().copied().unwrap_or(0);
+        let disk = self.disk.map_or_else(
+            || "none".to_owned(),
+            |DiskFaultsSeen { sync_errors, short, .. }| {
+                format!("{sync_errors} syncs failed, {short} writes were short")
+            },
+        );
         let rows = [
             ("seed", self.seed.to_string()),
             ("kills", format!("{}, {} of them during a start", self.kills, self.kills_starting)),
             ("restarts, resharded", self.reshaped.to_string()),
             ("restart to serving, ms", format!("median {median}, max {max}")),
+            ("faults of the disk", disk),
             ("audits", audits.to_string()),
             ("messages published", published.to_string()),
             ("messages acknowledged", acknowledged.to_string()),

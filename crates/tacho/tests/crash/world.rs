@@ -22,6 +22,8 @@ use tacho_testkit::rng::Rng;
 use tacho_testkit::{DiskFault, FaultyDisk};
 
 /// Time without progress that is tolerated on a slow machine.
+/// Of a thousand syncs so many fail at least until one has.
+const SYNC_ERROR_MIN: u32 = 100;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The same after a finding: missing messages will not arrive.
 const PATIENCE_AFTER: Duration = Duration::from_secs(2);
@@ -111,7 +113,7 @@ impl World {
             self.audit();
         }
         self.broker = None;
-        self.outcome.conclude(&self.ledger);
+        self.outcome.conclude(&self.ledger, self.place.disk.as_ref().map(FaultyDisk::seen));
         self.outcome
     }
 
@@ -124,7 +126,7 @@ impl World {
             }
         }
         self.broker = None;
-        self.outcome.conclude(&self.ledger);
+        self.outcome.conclude(&self.ledger, self.place.disk.as_ref().map(FaultyDisk::seen));
         self.outcome
     }
 
@@ -157,8 +159,11 @@ impl World {
     /// The disk gets worse until the kill.
     fn set_disk_fault(&mut self) {
         let Some(disk) = &self.place.disk else { return };
+        let has_failed = disk.seen().sync_errors > 0;
         let mut share = |max| if self.rng.percent(50) { self.rng.below(max) as u32 } else { 0 };
         let (sync_error, short, delay_us) = (share(20), share(500), share(3_000));
+        // A run in which no sync fails proves nothing.
+        let sync_error = if has_failed { sync_error } else { sync_error.max(SYNC_ERROR_MIN) };
         disk.set(DiskFault { sync_error, short, delay_us, ..DiskFault::default() });
         self.disk_may_fail = true;
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tacho_codec::{QoS, ReasonCode};
-use tacho_testkit::{Client, DiskFault, FaultyDisk};
+use tacho_testkit::{Client, DiskFault, DiskFaultsSeen, FaultyDisk};
 
 use crate::process::Process;
 
@@ -58,7 +58,7 @@ fn receive(broker: &Process, numbers: std::ops::Range<u8>) -> Client {
 }
 
 /// What was acknowledged is there, nothing more is promised, and the error is named.
-fn stops_promising(fault: DiskFault, error: &str) {
+fn stops_promising(fault: DiskFault, error: &str, count: fn(DiskFaultsSeen) -> usize) {
     let Some(place) = Place::new() else { return };
     let broker = place.start();
     subscribe(&broker);
@@ -89,6 +89,7 @@ fn stops_promising(fault: DiskFault, error: &str) {
 
     place.disk.set(NONE);
     let broker = place.start();
+    assert!(count(place.disk.seen()) > 0, "nothing has failed: {:?}", place.disk.seen());
     let mut receiver = receive(&broker, 0..22);
     // The last one may have been written or not.
     receiver.acknowledge_what_came();
@@ -98,41 +99,57 @@ fn stops_promising(fault: DiskFault, error: &str) {
 
 #[test]
 fn after_a_failed_sync_nothing_is_promised_and_nothing_promised_is_lost() {
-    stops_promising(DiskFault { sync_error: 1000, ..NONE }, "Input/output error");
+    stops_promising(DiskFault { sync_error: 1000, ..NONE }, "Input/output error", |seen| {
+        seen.sync_errors
+    });
 }
 
 #[test]
 fn with_writes_that_fail_nothing_is_promised_and_nothing_promised_is_lost() {
-    stops_promising(DiskFault { write_error: 1000, ..NONE }, "Input/output error");
+    stops_promising(DiskFault { write_error: 1000, ..NONE }, "Input/output error", |seen| {
+        seen.write_errors
+    });
 }
 
 #[test]
 fn on_a_full_disk_nothing_is_promised_and_nothing_promised_is_lost() {
-    stops_promising(DiskFault { full: 1000, ..NONE }, "No space left on device");
+    stops_promising(DiskFault { full: 1000, ..NONE }, "No space left on device", |seen| seen.full);
 }
 
-/// One sync in fifty fails, every other large write is short, and all are slow.
+/// One sync in twenty fails, every other large write is short, and all are slow.
 #[test]
 fn a_disk_that_fails_now_and_then_costs_time_and_no_message() {
     let Some(place) = Place::new() else { return };
     let broker = place.start();
     subscribe(&broker);
     let mut publisher = broker.connected("publisher");
-    place.disk.set(DiskFault { sync_error: 20, short: 500, delay_us: 300, ..NONE });
+    place.disk.set(DiskFault { sync_error: 50, short: 500, delay_us: 300, ..NONE });
     let payload = |number: u8| vec![number; if number.is_multiple_of(4) { 60_000 } else { 100 }];
-    for number in 0..40 {
+    let mut sent = 0;
+    for number in 0..250 {
+        let DiskFaultsSeen { sync_errors, short, .. } = place.disk.seen();
+        if number >= 40 && sync_errors > 0 && short > 0 {
+            break;
+        }
+        if number == 40 {
+            // Nothing has failed so far: it will.
+            place.disk.set(DiskFault { sync_error: 500, short: 500, ..NONE });
+        }
+        sent = number + 1;
         // Refused while the journal has not committed again.
         while publisher.try_publish("kept", &payload(number), QOS1) != ReasonCode::SUCCESS {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     }
+    let DiskFaultsSeen { sync_errors, short, .. } = place.disk.seen();
+    assert!(sync_errors > 0 && short > 0, "{:?}", place.disk.seen());
     broker.kill();
     let broker = {
         place.disk.set(DiskFault { short: 500, delay_us: 300, ..NONE });
         place.start()
     };
     let (mut receiver, _) = broker.lasting("receiver", 600);
-    for number in 0..40 {
+    for number in 0..sent {
         assert_eq!(receiver.receive_and_ack().payload, payload(number));
     }
     receiver.expect_nothing();
@@ -145,7 +162,16 @@ fn reads_that_fail_now_and_then_lose_nothing() {
     place.keep_twenty();
     place.disk.set(DiskFault { read_error: 50, ..NONE });
     let broker = place.start();
-    receive(&broker, 0..20);
+    receive(&broker, 0..20).disconnect();
+    broker.kill();
+    let mut starts = 1;
+    while place.disk.seen().read_errors == 0 {
+        assert!(starts < 200, "no read has failed");
+        starts += 1;
+        let broker = place.start();
+        receive(&broker, 0..0);
+        broker.kill();
+    }
 }
 
 /// A disk that cannot be read is not taken for an empty one.
@@ -157,6 +183,7 @@ fn a_disk_that_cannot_be_read_stops_the_start_and_is_left_as_it_is() {
     let (status, said) = Process::refused_over(&place.disk, &place.data);
     assert!(!status.success(), "{said}");
     assert!(said.contains("Input/output error"), "{said}");
+    assert!(place.disk.seen().read_errors > 0);
     place.disk.set(NONE);
     let broker = place.start();
     receive(&broker, 0..20);
