@@ -4,7 +4,6 @@
 
 mod directory;
 mod faults;
-mod file_systems;
 mod journal;
 mod messages;
 mod process;
