@@ -139,6 +139,38 @@ fn a_server_checks_client_certificates() {
     }
 }
 
+/// As after a step of the wall clock by hours, which makes certificates old or not valid yet.
+#[test]
+fn certificates_are_valid_by_the_wall_clock_of_each_handshake_on_both_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let ca = Authority::new(folder.path(), "ca");
+    let now = ca.issue_for_hours("now", -1..1);
+    for (name, hours, words) in
+        [("past", -2..-1, "expired"), ("future", 1..2, "not valid yet"), ("present", -1..1, "")]
+    {
+        let identity = ca.issue_for_hours(name, hours);
+        let ignoring = server(&identity, ClientCertificates::Ignored);
+        let mut ours = client(&trusting(&ca.ca)).filter().unwrap();
+        let requiring = server(&now, ClientCertificates::Required(ca.ca.clone()));
+        let settings = TlsClientSettings {
+            cert: Some(identity.cert.clone()),
+            key: Some(identity.key.clone()),
+            ..trusting(&ca.ca)
+        };
+        let mut known = client(&settings).filter().unwrap();
+        if words.is_empty() {
+            talk(&mut ours, &mut ignoring.filter().unwrap(), 1000).unwrap();
+            talk(&mut known, &mut requiring.filter().unwrap(), 1000).unwrap();
+            continue;
+        }
+        let (mine, _) = failures(&mut ours, &mut ignoring.filter().unwrap());
+        assert!(mine.contains(words), "{mine}");
+        let (mine, theirs) = failures(&mut known, &mut requiring.filter().unwrap());
+        assert!(theirs.contains(words), "{theirs}");
+        assert!(mine.contains("refused"), "{mine}");
+    }
+}
+
 #[test]
 fn offered_application_protocols_must_overlap() {
     let folder = tempfile::tempdir().unwrap();

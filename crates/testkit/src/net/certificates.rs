@@ -1,6 +1,8 @@
 //! Certificates for tests, in files as users have them.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer,
@@ -46,6 +48,18 @@ impl Authority {
         params.distinguished_name.push(DnType::CommonName, common_name);
         params.serial_number = Some(SerialNumber::from(serial));
         self.sign(&format!("client-{serial}"), params)
+    }
+
+    /// A certificate for `localhost` that is valid in these hours, counted from now.
+    pub fn issue_for_hours(&self, file: &str, hours: Range<i64>) -> Identity {
+        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        let now_s = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+        let at = |hours: i64| {
+            let unix_s = now_s.saturating_add_signed(hours * 3600);
+            date_time_ymd(1970, 1, 1) + Duration::from_secs(unix_s)
+        };
+        (params.not_before, params.not_after) = (at(hours.start), at(hours.end));
+        self.sign(file, params)
     }
 
     /// A certificate as `params` say, in files of this name.
