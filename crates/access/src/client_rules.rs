@@ -37,14 +37,18 @@ impl ClientRules<'_> {
         }
     }
 
-    /// The kinds of PUBLISH that the client may send to a topic.
+    /// The kinds of PUBLISH that the client may send to a topic, by its rules and limits.
     pub fn publishing(&self, who: &Who<'_>, topic: &str) -> PublishKinds {
         let access = Access::Publish(PublishKinds::ANY);
         let by_token = self.token.and_then(|token| token.decide(who, access, topic));
-        match (by_token, self.list) {
+        let allowed = match (by_token, self.list) {
             (Some(is_allowed), _) => PublishKinds::all_if(is_allowed),
             (None, Some(list)) => list.publishing(who, topic),
             (None, None) => PublishKinds::ALL,
+        };
+        match self.list {
+            Some(list) => allowed.and(list.limits(who.user).publishing(topic)),
+            None => allowed,
         }
     }
 

@@ -55,6 +55,8 @@ impl PublishKinds {
         self.0 == 0
     }
 
+    /// Those that both have.
+    #[must_use]
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
@@ -82,6 +84,10 @@ impl QosSet {
             _ => None,
         });
         bits.map(Self)
+    }
+
+    pub(crate) const fn up_to(level: u8) -> Self {
+        Self(if level >= 2 { 0b111 } else { (1 << (level + 1)) - 1 })
     }
 
     pub(crate) const fn has(self, level: u8) -> bool {

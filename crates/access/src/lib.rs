@@ -55,7 +55,7 @@ pub use jwt::{
 pub use kinds::{PublishKind, PublishKinds, SubscriptionKind};
 pub use list::AccessList;
 pub use remembered::{ProcessKey, Proof, Remembered};
-pub use rules::RuleSet;
+pub use rules::{ClientLimits, Exceeded, RuleSet};
 pub use scram::{ScramError, ScramExchange, ScramSuccess};
 pub use template::{Origin, Who};
 pub use users::{NameError, Users, check_name, delete_user, hash_plain, set_user, set_users};

@@ -4,7 +4,7 @@ use crate::acl::Acl;
 use crate::covers::{Rule, STEPS_MAX};
 use crate::decision::{Access, Cause, Decision};
 use crate::kinds::{PublishKinds, SubscriptionKind};
-use crate::rules::RuleSet;
+use crate::rules::{ClientLimits, RuleSet};
 use crate::template::Who;
 
 /// What clients may do, as a file says.
@@ -45,6 +45,14 @@ impl AccessList {
     /// receive there. mosquitto does not ask.
     pub const fn asks_response_topics(&self) -> bool {
         matches!(self, Self::Rules(_))
+    }
+
+    /// The limits of a client, by its roles.
+    pub fn limits(&self, user: Option<&str>) -> ClientLimits {
+        match self {
+            Self::Mosquitto(_) => ClientLimits::NONE,
+            Self::Rules(rules) => rules.limits(user),
+        }
     }
 
     /// Whether a client may connect.

@@ -177,6 +177,17 @@ counters! {
     refused_banned_total,
     /// CONNECT packets of clients that the access rules do not let connect.
     denied_connects_total,
+    /// CONNECT packets refused: the user has as many connections as its roles allow.
+    role_limit_connections_total,
+    /// Subscriptions refused: the session has as many as the roles of its client allow.
+    role_limit_subscriptions_total,
+    /// PUBLISH packets, wills and topic filters refused: more levels than the roles of the client
+    /// allow.
+    role_limit_topic_levels_total,
+    /// PUBLISH packets and wills refused: a higher QoS than the roles of the client allow.
+    role_limit_qos_total,
+    /// PUBLISH packets and wills refused: the roles of the client do not allow retained messages.
+    role_limit_retain_total,
     /// PUBLISH packets that the access rules do not allow.
     denied_publishes_total,
     /// Subscriptions that the access rules do not grant.

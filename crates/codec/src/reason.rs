@@ -118,7 +118,11 @@ impl ReasonCode {
             Self::UNSUPPORTED_PROTOCOL_VERSION => 1,
             Self::CLIENT_IDENTIFIER_NOT_VALID => 2,
             Self::BAD_USER_NAME_OR_PASSWORD => 4,
-            Self::NOT_AUTHORIZED | Self::BANNED | Self::BAD_AUTHENTICATION_METHOD => 5,
+            Self::NOT_AUTHORIZED
+            | Self::BANNED
+            | Self::BAD_AUTHENTICATION_METHOD
+            | Self::QOS_NOT_SUPPORTED
+            | Self::RETAIN_NOT_SUPPORTED => 5,
             _ => 3,
         }
     }

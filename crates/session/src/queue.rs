@@ -71,6 +71,11 @@ impl<M> Queue<M> {
         }
     }
 
+    /// What is queued already stays.
+    pub(crate) const fn set_len_max(&mut self, len_max: u32) {
+        self.len_max = len_max;
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()

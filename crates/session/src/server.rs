@@ -433,6 +433,11 @@ impl<M: Payload> Session<M> {
         self.outgoing.set_overflow(overflow);
     }
 
+    /// Replaces how many messages may be queued. More that are queued already stay.
+    pub const fn set_queue_len_max(&mut self, len_max: u32) {
+        self.outgoing.set_queue_len_max(len_max);
+    }
+
     /// The number of messages of QoS 1 and 2 in the window: sent or about to be sent, and not
     /// acknowledged.
     #[must_use]

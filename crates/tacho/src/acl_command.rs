@@ -268,6 +268,10 @@ impl Explained {
             let why = format!("topics of {} belong to the broker", first.unwrap_or_default());
             return Ok(Answer::new(false, why));
         }
+        let exceeded = self.list.limits(user).exceeded(topic, arguments.qos, arguments.retain);
+        if let (Action::Publish, Some(exceeded)) = (arguments.action, exceeded) {
+            return Ok(Answer::new(false, exceeded.sentence()));
+        }
         Ok(self.explained(self.list.decide(&who, access, topic)))
     }
 

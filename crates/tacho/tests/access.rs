@@ -234,6 +234,13 @@ fn acl_explain_names_the_rule_of_a_rules_file() {
         let answer = explain(rest, code);
         assert!(answer.contains(words), "{rest:?}: {answer}");
     }
+    let limited = "[roles.default]\nqos_max = 1\ntopic_levels_max = 2\n\
+                   [[rules]]\nallow = 'all'\ntopics = '#'\n";
+    fs::write(&path, limited).expect("writes");
+    assert!(explain(&["publish", "a", "--qos", "2"], 99).contains("its QoS is higher"));
+    assert!(explain(&["publish", "a/b/c"], 99).contains("more levels"));
+    explain(&["publish", "a/b"], 0);
+    fs::write(&path, rules).expect("writes");
     let (config, config_shown) = at(&folder, "broker.toml");
     let listen = |port: u16| format!("listen = [{port}]\n[access]\nrules_file = '{file}'\n");
     let rest = ["acl", "explain", "--config", &config_shown, "-u", "ann", "publish", "a/x"];

@@ -5,11 +5,14 @@
 //! roles. Rules that name users or roles are found by those, so that a client's questions cost what
 //! its own rules cost, not what the file has.
 
+mod limits;
 mod read;
 mod rule;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+
+pub use limits::{ClientLimits, Exceeded};
 
 use crate::covers;
 use crate::decision::{Access, Cause, Decision};
@@ -30,6 +33,8 @@ pub struct RuleSet {
     by_role: Vec<Vec<u32>>,
     /// By [`RoleId`].
     role_names: Vec<Box<str>>,
+    /// By [`RoleId`].
+    role_limits: Vec<ClientLimits>,
     /// With the role that all clients have.
     roles_of: HashMap<Box<str>, Box<[RoleId]>>,
     /// Of clients that are not named.
@@ -86,6 +91,13 @@ impl RuleSet {
     /// The names of the roles of a client.
     pub fn roles(&self, user: Option<&str>) -> impl Iterator<Item = &str> {
         self.roles_of(user).iter().map(|role| &*self.role_names[role.0 as usize])
+    }
+
+    /// The limits of a client: of its roles, the first that says something about one counts.
+    pub fn limits(&self, user: Option<&str>) -> ClientLimits {
+        let roles = self.roles_of(user).iter();
+        let limits = roles.map(|role| &self.role_limits[role.0 as usize]);
+        limits.fold(ClientLimits::NONE, |so_far, more| so_far.or(more))
     }
 
     /// Whether a client may connect. Without rules about that all may.

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::RuleSet;
 use super::rule::{Actions, ClientTerms, FileRule, ListenerName, RoleId, RuleFilter};
+use super::{ClientLimits, RuleSet};
 use crate::address::AddressRange;
 use crate::file::FileError;
 use crate::kinds::{PublishKinds, QosSet, Sharing, SubscriptionTerms};
@@ -37,7 +37,41 @@ struct RawRuleSet {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawRole {}
+struct RawRole {
+    connections_max: Option<Spanned<Value>>,
+    subscriptions_max: Option<Spanned<Value>>,
+    topic_levels_max: Option<Spanned<Value>>,
+    packet_size_max: Option<Spanned<Value>>,
+    qos_max: Option<Spanned<Value>>,
+    retain: Option<Spanned<Value>>,
+    session_expiry_max_s: Option<Spanned<Value>>,
+    queue_len_max: Option<Spanned<Value>>,
+}
+
+impl RawRole {
+    fn limits(&self) -> Result<ClientLimits, Wrong> {
+        let most = i64::from(u32::MAX);
+        let qos_max = number("qos_max", self.qos_max.as_ref(), 0..=2)?;
+        Ok(ClientLimits {
+            connections_max: number("connections_max", self.connections_max.as_ref(), 1..=most)?,
+            subscriptions_max: number(
+                "subscriptions_max",
+                self.subscriptions_max.as_ref(),
+                0..=most,
+            )?,
+            topic_levels_max: number("topic_levels_max", self.topic_levels_max.as_ref(), 1..=most)?,
+            packet_size_max: number("packet_size_max", self.packet_size_max.as_ref(), 64..=most)?,
+            qos_max: qos_max.map(|level| level as u8),
+            retain: flag("retain", self.retain.as_ref())?,
+            session_expiry_max_s: number(
+                "session_expiry_max_s",
+                self.session_expiry_max_s.as_ref(),
+                0..=most,
+            )?,
+            queue_len_max: number("queue_len_max", self.queue_len_max.as_ref(), 1..=most)?,
+        })
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,6 +114,11 @@ pub(super) fn read(
         default_roles: roles.get(DEFAULT_ROLE).copied().into_iter().collect(),
         ..RuleSet::default()
     };
+    for role in raw.roles.values() {
+        let limits = role.get_ref().limits();
+        let limits = limits.map_err(|wrong| wrong.in_file(path, text, &role.span()))?;
+        set.role_limits.push(limits);
+    }
     for (name, value) in &raw.users {
         let own = roles_of(name, value, &roles);
         let own = own.map_err(|wrong| wrong.in_file(path, text, &value.span()))?;
@@ -354,6 +393,20 @@ fn flag(key: &str, value: Option<&Spanned<Value>>) -> Result<Option<bool>, Wrong
     let Some(value) = value else { return Ok(None) };
     let flag = value.get_ref().as_bool();
     flag.map(Some).ok_or_else(|| Wrong::of(value, format!("`{key}` must be true or false")))
+}
+
+fn number(
+    key: &str,
+    value: Option<&Spanned<Value>>,
+    range: RangeInclusive<i64>,
+) -> Result<Option<u32>, Wrong> {
+    let Some(value) = value else { return Ok(None) };
+    let number = value.get_ref().as_integer().filter(|number| range.contains(number));
+    let number = number.and_then(|number| u32::try_from(number).ok());
+    number.map(Some).ok_or_else(|| {
+        let (min, max) = (range.start(), range.end());
+        Wrong::of(value, format!("`{key}` must be a number from {min} to {max}"))
+    })
 }
 
 /// The texts of a list, each parsed; none where the key is missing.

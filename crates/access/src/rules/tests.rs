@@ -334,6 +334,10 @@ fn mistakes_are_refused_by_line_and_key() {
         ("[users]\nann = 'r'".to_owned(), 2, "`users.ann` names the role `r`"),
         ("[users]\nann = 7".to_owned(), 2, "`users.ann` must be"),
         ("[roles.r]\nx = 1".to_owned(), 2, "unknown field `x`"),
+        ("[roles.r]\nqos_max = 3".to_owned(), 2, "`qos_max` must be a number from 0 to 2"),
+        ("[roles.r]\n\nconnections_max = 0".to_owned(), 3, "`connections_max` must be"),
+        ("[roles.r]\nqueue_len_max = 5_000_000_000".to_owned(), 2, "`queue_len_max` must be"),
+        ("[roles.r]\nretain = 'no'".to_owned(), 2, "`retain` must be true or false"),
     ] {
         let error = error(&text);
         assert_eq!(error.line(), Some(line), "{text}: {error}");
@@ -341,6 +345,28 @@ fn mistakes_are_refused_by_line_and_key() {
         assert!(sentence.starts_with(&format!("rules.toml:{line}: ")), "{sentence}");
         assert!(sentence.contains(what), "{text}: {sentence}");
     }
+}
+
+#[test]
+fn the_first_role_that_sets_a_limit_counts_and_the_default_role_last() {
+    let rules = rules(
+        "[users]\nann = ['a', 'b']\nbob = 'b'\n[roles.a]\nqos_max = 1\nretain = false\n\
+         [roles.b]\nqos_max = 0\nsubscriptions_max = 5\n\
+         [roles.default]\nsubscriptions_max = 9\nconnections_max = 2\n",
+    );
+    let ann = rules.limits(Some("ann"));
+    let expected = ClientLimits {
+        connections_max: Some(2),
+        subscriptions_max: Some(5),
+        qos_max: Some(1),
+        retain: Some(false),
+        ..ClientLimits::NONE
+    };
+    assert_eq!(ann, expected);
+    let bob = rules.limits(Some("bob"));
+    assert_eq!((bob.qos_max, bob.retain, bob.subscriptions_max), (Some(0), None, Some(5)));
+    assert_eq!(rules.limits(None), rules.limits(Some("eve")));
+    assert_eq!(rules.limits(None).subscriptions_max, Some(9));
 }
 
 #[test]

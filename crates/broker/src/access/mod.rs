@@ -8,6 +8,7 @@ mod key_fetch;
 mod key_fetches;
 mod logins;
 mod unix_offset;
+mod user_places;
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,6 +28,7 @@ pub(crate) use key_fetch::{KeyFetcher, KeyThread, KeysWanted};
 pub(crate) use logins::{AnswerTo, Credentials, LoginJob, Logins};
 
 pub(crate) use unix_offset::UnixOffset;
+pub(crate) use user_places::{UserPlace, UserPlaces};
 
 use tacho_access::{NoRandomness, ProcessKey};
 
@@ -73,6 +75,7 @@ pub(crate) struct SharedAccess {
     pub(crate) bans: Arc<LoginBans>,
     pub(crate) key: ProcessKey,
     pub(crate) unix_offset: Arc<UnixOffset>,
+    pub(crate) user_places: Arc<UserPlaces>,
 }
 
 impl SharedAccess {
@@ -92,6 +95,7 @@ impl SharedAccess {
             bans: Arc::clone(access.bans()),
             key: ProcessKey::new()?,
             unix_offset: access.unix_offset(),
+            user_places: Arc::default(),
         })
     }
 

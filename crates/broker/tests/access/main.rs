@@ -8,6 +8,7 @@ mod certificates;
 mod logins;
 mod owners;
 mod reload;
+mod role_limits;
 mod rules;
 mod rules_file;
 mod scram;

@@ -167,6 +167,10 @@ impl<M: Payload> Outgoing<M> {
         self.overflow = overflow;
     }
 
+    pub(crate) const fn set_queue_len_max(&mut self, len_max: u32) {
+        self.queue.set_len_max(len_max);
+    }
+
     pub(crate) const fn inflight_len(&self) -> usize {
         self.window.live()
     }

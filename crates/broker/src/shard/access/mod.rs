@@ -6,6 +6,7 @@
 mod bans;
 mod certificates;
 mod decisions;
+mod limits;
 mod log;
 mod session;
 mod sweep;
@@ -31,6 +32,7 @@ use sweep::Sweep;
 
 pub(in crate::shard) use bans::Banned;
 pub(in crate::shard) use certificates::ENDED as CERTIFICATE_ENDED;
+pub(in crate::shard) use limits::reason_of;
 pub(in crate::shard) use log::{CauseShown, Shown};
 pub(in crate::shard) use session::SessionAccess;
 
@@ -43,6 +45,8 @@ pub(super) struct AccessRules {
     has_token_rules: bool,
     /// Subscriptions are granted whatever the rules say, and messages left out.
     is_filtered: bool,
+    /// Whether there is a rules file, whose roles may have limits. A reload does not change that.
+    has_roles: bool,
     on_deny: OnDeny,
     remembered: Remembered,
     decisions: Decisions,
@@ -63,6 +67,7 @@ impl AccessRules {
             has_rules: has_token_rules || shared.first.list().is_some(),
             has_token_rules,
             is_filtered: settings.subscribe == SubscribeCheck::Filtered,
+            has_roles: settings.rules_file.is_some(),
             on_deny: settings.on_deny,
             remembered: Remembered::new(remembered_max, keep_ns),
             decisions: Decisions::default(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tacho_access::{Origin, PublishKind, PublishKinds, TokenAcl};
+use tacho_access::{ClientLimits, Origin, PublishKind, PublishKinds, TokenAcl};
 
 use crate::keys::User;
 
@@ -12,6 +12,8 @@ pub(in crate::shard) struct SessionAccess {
     user: Option<User>,
     /// Where its client has connected from, where a rules file may ask. Boxed: most have none.
     origin: Option<Box<Origin>>,
+    /// By the roles of its user. Boxed: most have none.
+    limits: Option<Box<ClientLimits>>,
     /// Counts changes of the user and of where it is, as far as rules ask.
     identity: u32,
     /// The policy that granted everything that the session may be sent; 0: it is not known.
@@ -67,6 +69,20 @@ impl SessionAccess {
         let is_same = self.origin() == origin;
         if !is_same {
             self.origin = (origin != Origin::UNKNOWN).then(|| Box::new(origin));
+        }
+        !is_same
+    }
+
+    /// The limits of its client.
+    pub(super) fn limits(&self) -> ClientLimits {
+        self.limits.as_deref().copied().unwrap_or(ClientLimits::NONE)
+    }
+
+    /// True if they were others before.
+    pub(super) fn set_limits(&mut self, limits: &ClientLimits) -> bool {
+        let is_same = self.limits() == *limits;
+        if !is_same {
+            self.limits = (*limits != ClientLimits::NONE).then(|| Box::new(*limits));
         }
         !is_same
     }

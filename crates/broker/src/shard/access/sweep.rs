@@ -124,6 +124,9 @@ impl Shard {
         if !self.sessions.is_current(slot, session.generation) {
             return true;
         }
+        if self.sessions[slot].link().is_none() {
+            self.apply_limits(slot);
+        }
         if !self.end_forbidden(net, &mut session) {
             self.access.sweep.begun.push_front(session);
             return false;

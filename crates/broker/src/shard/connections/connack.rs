@@ -1,6 +1,7 @@
 //! What client and broker agree on, and CONNACK.
 
-use tacho_codec::{ConnAck, Connect, ReasonCode, Version};
+use tacho_access::ClientLimits;
+use tacho_codec::{ConnAck, Connect, QoS, ReasonCode, Version};
 
 use crate::config::Limits;
 use crate::shard::Shard;
@@ -9,6 +10,8 @@ use crate::shard::Shard;
 pub(in crate::shard) struct Agreed {
     pub(in crate::shard) keep_alive_s: u16,
     pub(in crate::shard) session_expiry_s: u32,
+    /// Of the client's roles.
+    pub(in crate::shard) limits: ClientLimits,
 }
 
 impl Shard {
@@ -35,7 +38,13 @@ impl Shard {
                 (agreed.keep_alive_s != connect.keep_alive_s).then_some(agreed.keep_alive_s);
             p.receive_maximum =
                 (limits.receive_maximum != u16::MAX).then_some(limits.receive_maximum);
-            p.packet_size_max = Some(limits.packet_size_max);
+            let own = &agreed.limits;
+            let packet_size_max = own.packet_size_max.unwrap_or(u32::MAX);
+            p.packet_size_max = Some(limits.packet_size_max.min(packet_size_max));
+            // [MQTT-3.2.2-9]; 2 is said by leaving it out.
+            let qos_max = own.qos_max.and_then(QoS::from_u8);
+            p.maximum_qos = qos_max.filter(|&max| max != QoS::ExactlyOnce);
+            p.retain_available = own.retain.filter(|may_retain| !may_retain);
             p.topic_alias_maximum =
                 (limits.topic_alias_maximum > 0).then_some(limits.topic_alias_maximum);
             p.response_information = response_information;
@@ -87,7 +96,7 @@ pub(in crate::shard) fn packet_size_max(connect: &Connect<'_>) -> u32 {
     connect.properties.packet_size_max.unwrap_or(u32::MAX)
 }
 
-pub(in crate::shard) fn agree(connect: &Connect<'_>, limits: &Limits) -> Agreed {
+pub(in crate::shard) fn agree(connect: &Connect<'_>, limits: &Limits, own: ClientLimits) -> Agreed {
     let v5 = connect.version == Version::V5;
     let asked_s = if v5 {
         connect.properties.session_expiry_s.unwrap_or(0)
@@ -99,8 +108,11 @@ pub(in crate::shard) fn agree(connect: &Connect<'_>, limits: &Limits) -> Agreed 
     // Only a 5.0 client can be told of another keep-alive.
     let max_s = limits.keep_alive_max_s;
     let lower = v5 && max_s > 0 && (connect.keep_alive_s == 0 || connect.keep_alive_s > max_s);
+    let expiry_max_s = own.session_expiry_max_s.unwrap_or(u32::MAX);
+    let expiry_max_s = expiry_max_s.min(limits.session_expiry_max_s);
     Agreed {
         keep_alive_s: if lower { max_s } else { connect.keep_alive_s },
-        session_expiry_s: asked_s.min(limits.session_expiry_max_s),
+        session_expiry_s: asked_s.min(expiry_max_s),
+        limits: own,
     }
 }

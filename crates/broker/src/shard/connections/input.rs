@@ -190,6 +190,10 @@ impl Shard {
     fn frame_bytes_max(&self, session: Option<SessionSlot>) -> u32 {
         let limits = self.limits();
         match session {
+            Some(slot) if self.access.has_roles() => {
+                let own = self.limits_in(slot).packet_size_max.unwrap_or(u32::MAX);
+                limits.packet_size_max.min(own)
+            }
             Some(_) => limits.packet_size_max,
             None => limits.packet_size_max.min(limits.connect_size_max),
         }
@@ -328,7 +332,8 @@ impl Shard {
         self.log_disconnect(net, slot, disconnect.reason);
         // No longer than any session may live. Any reason but 0x00 publishes the will
         // [MQTT-3.14.4-3].
-        let expiry_s_max = self.limits().session_expiry_max_s;
+        let own = self.limits_in(slot).session_expiry_max_s.unwrap_or(u32::MAX);
+        let expiry_s_max = self.limits().session_expiry_max_s.min(own);
         let expiry_override = disconnect.session_expiry_s.map(|asked_s| asked_s.min(expiry_s_max));
         let packet_size_max = self.sessions[slot].terms().packet_size_max();
         let end = if disconnect.reason == ReasonCode::NORMAL_DISCONNECTION {

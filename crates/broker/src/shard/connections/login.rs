@@ -253,6 +253,10 @@ impl Shard {
             return Err(LoginRefusal::ByRule(decision.cause));
         }
         let Some(will) = &connect.will else { return Ok(()) };
+        let limits = self.access.limits_of(who.user);
+        if let Some(exceeded) = limits.exceeded(will.topic, will.qos as u8, will.retain) {
+            return Err(LoginRefusal::OverLimit(exceeded)); // [MQTT-3.2.2-12], [MQTT-3.2.2-13]
+        }
         let rules = user.and_then(|user| user.rules.as_deref());
         let kind = PublishKind::new(will.qos as u8, will.retain);
         let answers = will.properties.response_topic.filter(|_| self.access.asks_response_topics());

@@ -25,6 +25,7 @@ use hashbrown::HashMap;
 use tacho_codec::Version;
 use tacho_net::{ConnId, TimerId};
 
+use crate::access::UserPlace;
 use crate::authentication::ExchangeRef;
 use crate::keys::{LinkIndex, SessionSlot};
 use crate::permits::{Permit, Quota};
@@ -118,7 +119,13 @@ struct ConnectionPlace {
     login_end: Option<TimerId>,
     socket: Option<Permit>,
     handshake: Option<Permit>,
-    client: Option<Permit>,
+    client: Option<ClientPlace>,
+}
+
+/// What the client of a connection holds.
+struct ClientPlace {
+    _permit: Permit,
+    _of_user: Option<UserPlace>,
 }
 
 impl ConnectionPlace {
@@ -183,8 +190,8 @@ impl Connections {
     }
 
     /// Its client may connect: the permit is given back when it is not connected any more.
-    pub(super) fn admit(&mut self, conn: ConnId, client: Permit) {
-        self.place(conn).client = Some(client);
+    pub(super) fn admit(&mut self, conn: ConnId, permit: Permit, of_user: Option<UserPlace>) {
+        self.place(conn).client = Some(ClientPlace { _permit: permit, _of_user: of_user });
     }
 
     /// Its client is connected.

@@ -7,7 +7,9 @@ use tacho_net::ConnId;
 use tacho_session::server::{ConnectParams, End, SessionLimits};
 use tacho_session::{BatchSeq, Overflow, WillState};
 
+use super::refused_logins::LoginRefusal;
 use super::{Connection, agree, packet_size_max};
+use crate::access::UserPlace;
 use crate::config::{Level, QueuePolicy};
 use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::hops;
@@ -20,6 +22,9 @@ use crate::shard::output::{Flow, encode};
 use crate::shard::routing::SubscribedFilters;
 use crate::shard::sessions::{Explanations, Peer, PeerTerms, Session};
 use crate::shard::{Net, Shard};
+
+/// A user has as many connections as its roles allow.
+struct UserIsFull;
 
 impl Shard {
     /// Opens the session and sends CONNACK, once [MQTT-3.1.4-5], [MQTT-3.2.0-2]: at once, or when
@@ -37,7 +42,8 @@ impl Shard {
             return self.refuse_login(net, conn, connect, &client, why);
         }
         let ConnectingClient { key, is_assigned, user, .. } = client;
-        let agreed = agree(connect, self.limits());
+        let name = user.as_ref().map(|user| &*user.name);
+        let agreed = agree(connect, self.limits(), self.access.limits_of(name));
         if !self.takes_connack(connect, &agreed, is_assigned.then_some(&*key.client_id)) {
             self.refuse(net, conn, connect.version, ReasonCode::PACKET_TOO_LARGE);
             return Flow::Stop;
@@ -98,6 +104,12 @@ impl Shard {
     ) -> Option<(SessionSlot, BatchSeq)> {
         let replaces = self.sessions.find(&key);
         let replaces = replaces.filter(|&s| self.sessions[s].connection().is_some());
+        let Ok(of_user) = self.place_of(user.as_ref(), replaces) else {
+            let name = user.as_ref().map(|user| &*user.name);
+            let why = LoginRefusal::UserConnections;
+            self.refuse_login_of(net, conn, connect, (&key.client_id, name), why);
+            return None;
+        };
         // A client that is connected already takes its own place.
         let permit = if replaces.is_none() { self.shared.connections.try_take() } else { None };
         if replaces.is_none() && permit.is_none() {
@@ -116,9 +128,9 @@ impl Shard {
             self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
             return None;
         }
-        self.connections.admit(conn, permit);
+        self.connections.admit(conn, permit, of_user);
         let origin = self.origin_of(net, conn);
-        Some(match existing {
+        let (slot, ended) = match existing {
             Some(slot) => {
                 self.give_to(slot, user, origin);
                 (slot, BatchSeq::DONE)
@@ -130,7 +142,25 @@ impl Shard {
                 self.sessions[slot].access = self.access.of_new_session(user, origin);
                 (slot, ended)
             }
-        })
+        };
+        self.apply_limits(slot);
+        Some((slot, ended))
+    }
+
+    /// The place of a connection among those of its user, where roles may limit them. A client that
+    /// is connected already takes its own.
+    fn place_of(
+        &self,
+        user: Option<&User>,
+        replaces: Option<SessionSlot>,
+    ) -> Result<Option<UserPlace>, UserIsFull> {
+        let Some(user) = user.filter(|_| self.access.has_roles()) else { return Ok(None) };
+        let owner = replaces.and_then(|slot| self.sessions[slot].access.user_name());
+        let own = u32::from(owner == Some(&user.name));
+        let max = self.access.limits_of(Some(&user.name)).connections_max;
+        let max = max.map(|max| max.saturating_add(own));
+        let place = self.shared.access.user_places.try_take(&user.name, max);
+        place.map(Some).ok_or(UserIsFull)
     }
 
     /// The client is connected to its session, and told so.
@@ -144,7 +174,7 @@ impl Shard {
         is_assigned: bool,
     ) {
         self.cancel_connect_timer(net, conn);
-        let agreed = agree(connect, self.limits());
+        let agreed = agree(connect, self.limits(), self.limits_in(slot));
         let client_id = Arc::clone(&self.sessions[slot].key().client_id);
         let response_information = self.response_information(connect, &client_id);
         let assigned_client_id = is_assigned.then_some(&*client_id);

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use tacho_access::{Cause, CertificateError, TokenError};
+use tacho_access::{Cause, CertificateError, Exceeded, TokenError};
 use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_net::ConnId;
 
 use crate::access::{AuditEvent, AuditKind, Name, SharedAccess};
 use crate::authentication::AuthFailure;
 use crate::keys::{ConnectingClient, SessionSlot};
-use crate::shard::access::{Banned, CERTIFICATE_ENDED, CauseShown, Shown};
+use crate::shard::access::{Banned, CERTIFICATE_ENDED, CauseShown, Shown, reason_of};
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
 
@@ -50,6 +50,10 @@ pub(super) enum LoginRefusal {
     Stranger,
     /// The access rules do not let it connect.
     ByRule(Cause),
+    /// The will exceeds a limit of its roles.
+    OverLimit(Exceeded),
+    /// Its user has as many connections as its roles allow.
+    UserConnections,
     /// The will may not be published.
     Will,
 }
@@ -80,6 +84,10 @@ impl LoginRefusal {
             Self::ByRule(cause) => {
                 return Cow::Owned(format!("it may not connect: {}", CauseShown(*cause)));
             }
+            Self::OverLimit(exceeded) => {
+                return Cow::Owned(format!("the will exceeds a limit: {}", exceeded.sentence()));
+            }
+            Self::UserConnections => "its user has as many connections as its roles allow",
             Self::Will => "the access rules do not allow the will, or its response topic",
         })
     }
@@ -101,6 +109,8 @@ impl LoginRefusal {
             }
             Self::Banned | Self::InBanFile(_) => ReasonCode::BANNED,
             Self::Busy | Self::Late => ReasonCode::SERVER_BUSY,
+            Self::OverLimit(exceeded) => reason_of(*exceeded),
+            Self::UserConnections => ReasonCode::QUOTA_EXCEEDED,
             Self::CertificateClientId | Self::CertificateNoClientId => {
                 ReasonCode::CLIENT_IDENTIFIER_NOT_VALID
             }
@@ -228,6 +238,8 @@ impl Shard {
             | LoginRefusal::CertificateNoClientId => &stats.refused_logins_certificate_total,
             LoginRefusal::Stranger => &stats.refused_strangers_total,
             LoginRefusal::ByRule(_) => &stats.denied_connects_total,
+            LoginRefusal::OverLimit(exceeded) => stats.over_limit(exceeded),
+            LoginRefusal::UserConnections => &stats.role_limit_connections_total,
             LoginRefusal::Will => &stats.denied_wills_total,
         };
         counter.increment();

@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tacho_access::{Access, PublishKind};
-use tacho_codec::{PacketId, Publish, QoS, ReasonCode};
+use tacho_access::{Access, Exceeded, PublishKind};
+use tacho_codec::{PacketId, Publish, QoS, ReasonCode, Version};
 use tacho_net::ConnId;
 use tacho_session::{BatchSeq, Inbound};
 use tacho_topic::owner_shard;
@@ -16,6 +16,7 @@ use crate::delivery::{ForOne, Receipt};
 use crate::keys::{SessionSlot, TenantId};
 use crate::mail::{Mail, SysValue};
 use crate::message::{Intake, Message, Source};
+use crate::shard::access::reason_of;
 use crate::shard::durability::{Acknowledge, Sending};
 use crate::shard::output::Flow;
 use crate::shard::permission::may_publish;
@@ -127,6 +128,12 @@ impl Shard {
         publish: &Publish<'_>,
         (action, access, topic): (&str, Access, &str),
     ) -> Flow {
+        let limits = self.access.limits_of(self.sessions[slot].access.user_name());
+        if access != Access::Receive
+            && let Some(exceeded) = limits.exceeded(topic, publish.qos as u8, publish.retain)
+        {
+            return self.refuse_over_limit(net, conn, slot, publish, (topic, exceeded));
+        }
         self.stats.denied_publishes_total.increment();
         let cause = self.cause_of(slot, access, topic);
         self.log_denied(net, slot, action, topic, &cause);
@@ -141,6 +148,29 @@ impl Shard {
                 self.end_connection_because(net, conn, reason, why)
             }
         }
+    }
+
+    /// A PUBLISH exceeds a limit of its client's roles.
+    #[cold]
+    fn refuse_over_limit(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        publish: &Publish<'_>,
+        (topic, exceeded): (&str, Exceeded),
+    ) -> Flow {
+        self.stats.over_limit(exceeded).increment();
+        let (reason, why) = (reason_of(exceeded), exceeded.sentence());
+        self.log_denied(net, slot, "publish", topic, &why);
+        // CONNACK has said so: it is a protocol error (3.2.2.3.4, 3.2.2.3.5).
+        let was_told = exceeded != Exceeded::TopicLevels;
+        let is_v5 = self.sessions[slot].version() == Version::V5;
+        if is_v5 && was_told || self.access.on_deny() == OnDeny::Disconnect {
+            return self.end_connection_because(net, conn, reason, why);
+        }
+        self.answer_publish(slot, publish.qos, publish.packet_id, reason);
+        Flow::Continue
     }
 
     /// Whether the publisher of a message must not name this response topic: the answer is for it,

@@ -193,6 +193,9 @@ impl Shard {
         let (version, is_bridge) = (session.version(), session.is_bridge());
         let mut options = SubscriptionOptions::new(&requested, request.subscription_id);
         let handling = requested.retain_handling;
+        if let Some(max) = self.limits_in(slot).qos_max.and_then(QoS::from_u8) {
+            options.qos = options.qos.min(max); // Granted, if not as high [MQTT-3.2.2-10].
+        }
         if is_bridge {
             self.shared.bridges_subscribe.store(true, Ordering::Relaxed);
             options.no_local = !filter.is_shared();
@@ -312,6 +315,11 @@ impl Shard {
             self.stats.refused_subscriptions_total.increment();
             return reason;
         }
+        let own = self.limits_in(slot);
+        if own.has_too_many_levels(filter.topic_filter().as_str()) {
+            self.stats.role_limit_topic_levels_total.increment();
+            return ReasonCode::QUOTA_EXCEEDED;
+        }
         if self.access.has_rules() && !self.grants(net, slot, (filter, options.qos), steps) {
             return ReasonCode::NOT_AUTHORIZED;
         }
@@ -319,6 +327,11 @@ impl Shard {
         let subscriptions = &mut self.sessions[slot].subscriptions;
         let known = subscriptions.contains(filter);
         if !known {
+            let own_max = own.subscriptions_max.map_or(usize::MAX, |max| max as usize);
+            if subscriptions.len() >= own_max {
+                self.stats.role_limit_subscriptions_total.increment();
+                return ReasonCode::QUOTA_EXCEEDED;
+            }
             let has_room = subscriptions.len() < limit;
             if !has_room || !subscriptions.try_add(filter) {
                 self.stats.refused_subscriptions_total.increment();
