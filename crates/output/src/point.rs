@@ -170,6 +170,8 @@ pub struct PointFigure {
     pub part: Option<String>,
     /// How windows add up.
     pub kind: FigureKind,
+    /// Is it the sum or the count of a histogram, as the end of its name, `_sum` or `_count`, says?
+    pub of_histogram: bool,
     /// Its value, finite.
     pub value: f64,
 }
@@ -179,8 +181,8 @@ pub struct PointFigure {
 pub enum FigureKind {
     /// Occurrences in the window, a whole number: those of several windows add up.
     Count,
-    /// A quantity spent in the window that need not be whole, such as time, which its name says
-    /// with `seconds`: those of several windows add up.
+    /// A quantity spent in the window that need not be whole, such as time: those of several
+    /// windows add up.
     Amount,
     /// A state or a rate, which has no sum.
     Gauge,
@@ -190,12 +192,13 @@ impl PointFigure {
     /// Occurrences in the window.
     pub fn count(name: &'static str, count: u64) -> Self {
         let (kind, value) = (FigureKind::Count, count as f64);
-        Self { name: name.into(), part: None, kind, value }
+        Self { name: name.into(), part: None, kind, of_histogram: false, value }
     }
 
     /// A state or a rate.
     pub fn gauge(name: &'static str, value: f64) -> Self {
-        Self { name: name.into(), part: None, kind: FigureKind::Gauge, value }
+        let kind = FigureKind::Gauge;
+        Self { name: name.into(), part: None, kind, of_histogram: false, value }
     }
 }
 

@@ -37,17 +37,24 @@ pub(super) struct MetricSample {
     /// What follows the name: `_sum` and the like of a histogram.
     pub(super) suffix: &'static str,
     pub(super) labels: Vec<(String, String)>,
+    /// Is it of a type without fractions?
+    pub(super) is_whole: bool,
     pub(super) value: f64,
 }
 
 /// A number that can be a sample.
 pub(super) trait SampleNumber {
+    /// Has the type no fractions?
+    const IS_WHOLE: bool;
+
     fn number(self) -> f64;
 }
 
 macro_rules! sample_numbers {
-    ($($type:ty),*) => {
+    ($($type:ty: $is_whole:literal),*) => {
         $(impl SampleNumber for $type {
+            const IS_WHOLE: bool = $is_whole;
+
             fn number(self) -> f64 {
                 self as f64
             }
@@ -55,7 +62,7 @@ macro_rules! sample_numbers {
     };
 }
 
-sample_numbers!(u8, i32, u64, usize, f64);
+sample_numbers!(u8: true, i32: true, u64: true, usize: true, f64: false);
 
 impl Exposition {
     /// Begins a metric; its samples follow.
@@ -115,33 +122,47 @@ pub(super) struct Family<'a> {
 
 impl Family<'_> {
     pub(super) fn sample(&mut self, labels: &[(&str, &dyn Display)], value: impl SampleNumber) {
-        self.add("", labels, value.number());
+        self.add("", labels, value);
     }
 
     /// A histogram: counts per bucket, one bucket more than bounds, and the sum of all values.
-    /// Bounds and sum are multiplied by `unit`.
+    /// Bounds and sum are multiplied by `unit` where their exported unit is another one.
     pub(super) fn histogram(
         &mut self,
         labels: &[(&str, &dyn Display)],
         bounds: &[u64],
         buckets: &[u64],
         sum: u64,
-        unit: f64,
+        unit: Option<f64>,
     ) {
-        let bounds = bounds.iter().map(|bound| (*bound as f64 * unit).to_string());
-        let mut count = 0;
+        let factor = unit.unwrap_or(1.0);
+        let bounds = bounds.iter().map(|bound| (*bound as f64 * factor).to_string());
+        let mut count = 0_u64;
         for (bound, bucket) in bounds.chain(["+Inf".to_owned()]).zip(buckets) {
             count += bucket;
             let labels: Vec<_> = labels.iter().copied().chain([("le", &bound as _)]).collect();
-            self.add("_bucket", &labels, count as f64);
+            self.add("_bucket", &labels, count);
         }
-        self.add("_sum", labels, sum as f64 * unit);
-        self.add("_count", labels, count as f64);
+        match unit {
+            None => self.add("_sum", labels, sum),
+            Some(unit) => self.add("_sum", labels, sum as f64 * unit),
+        }
+        self.add("_count", labels, count);
     }
 
-    fn add(&mut self, suffix: &'static str, labels: &[(&str, &dyn Display)], value: f64) {
+    fn add<N: SampleNumber>(
+        &mut self,
+        suffix: &'static str,
+        labels: &[(&str, &dyn Display)],
+        value: N,
+    ) {
         let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
-        self.samples.push(MetricSample { suffix, labels: labels.collect(), value });
+        self.samples.push(MetricSample {
+            suffix,
+            labels: labels.collect(),
+            is_whole: N::IS_WHOLE,
+            value: value.number(),
+        });
     }
 }
 
@@ -177,7 +198,7 @@ mod tests {
     fn buckets_are_cumulative_and_end_with_infinity() {
         let mut exposition = Exposition::default();
         let mut family = exposition.family("t_seconds", "Turns.", Kind::Histogram);
-        family.histogram(&[("shard", &3)], &[4_096, 16_384], &[2, 0, 1], 1_000_000, 1e-9);
+        family.histogram(&[("shard", &3)], &[4_096, 16_384], &[2, 0, 1], 1_000_000, Some(1e-9));
         assert_eq!(
             exposition.text(),
             "# HELP t_seconds Turns.\n# TYPE t_seconds histogram\n\

@@ -100,7 +100,7 @@ fn histogram(exposition: &mut Exposition, name: &str, help: &str, latency: &Late
     let (shown, longer) = counts.split_at(BUCKETS.min(counts.len()));
     let buckets: Vec<u64> = shown.iter().copied().chain([longer.iter().sum()]).collect();
     let mut family = exposition.family(name, help, Kind::Histogram);
-    family.histogram(&[], &bounds[..shown.len()], &buckets, latency.sum_us(), US);
+    family.histogram(&[], &bounds[..shown.len()], &buckets, latency.sum_us(), Some(US));
 }
 
 /// `$SYS` topics behind their prefix, and their payloads.

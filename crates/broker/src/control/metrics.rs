@@ -10,9 +10,8 @@ use super::{View, access, bridges, journal, process};
 use crate::query::ClientRow;
 use crate::stats::{ByQos, ByReason, Histogram, ShardStats};
 
-/// Factors from nanoseconds and bytes to the base units of Prometheus.
+/// Nanoseconds in seconds.
 const NS: f64 = 1e-9;
-const BYTES: f64 = 1.0;
 
 /// The page in the text format of Prometheus. It reads atomics, and the process from `/proc`.
 pub(super) fn write(view: &View, slow: &[ClientRow]) -> String {
@@ -55,10 +54,10 @@ pub(super) fn read(view: &View) -> Exposition {
     );
     let name = "tacho_payload_in_bytes";
     let help = "Payload size of received PUBLISH packets.";
-    histogram(&mut exposition, view, name, help, BYTES, |s| &s.payload_in_bytes);
+    histogram(&mut exposition, view, name, help, None, |s| &s.payload_in_bytes);
     let name = "tacho_turn_seconds";
     let help = "Duration of event loop turns: no other client is served meanwhile.";
-    histogram(&mut exposition, view, name, help, NS, |s| &s.turn_ns);
+    histogram(&mut exposition, view, name, help, Some(NS), |s| &s.turn_ns);
     if let Some(journal) = &view.journal {
         journal::write(&mut exposition, journal);
     }
@@ -201,7 +200,7 @@ fn histogram<const FIRST: u32>(
     view: &View,
     name: &str,
     help: &str,
-    unit: f64,
+    unit: Option<f64>,
     histogram: impl Fn(&ShardStats) -> &Histogram<FIRST>,
 ) {
     let bounds = Histogram::<FIRST>::bounds();

@@ -132,8 +132,7 @@ impl Push {
             Kind::Counter | Kind::Histogram => {
                 let key = (name.clone(), sample.labels.clone());
                 let before = self.counters.insert(key, sample.value).unwrap_or(0.0);
-                let is_time = name.contains("_seconds") && !name.ends_with("_count");
-                let kind = if is_time { FigureKind::Amount } else { FigureKind::Count };
+                let kind = if sample.is_whole { FigureKind::Count } else { FigureKind::Amount };
                 (kind, (sample.value - before).max(0.0))
             }
         };
@@ -146,11 +145,52 @@ impl Push {
             }
         }
         let part = (!parts.is_empty()).then(|| parts.join(","));
-        Some((shard, PointFigure { name: Cow::Owned(name), part, kind, value }))
+        let of_histogram = metric.kind == Kind::Histogram;
+        Some((shard, PointFigure { name: Cow::Owned(name), part, kind, of_histogram, value }))
     }
 }
 
 fn unix_ms() -> u64 {
     let since = UNIX_EPOCH.elapsed().unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::exposition::Exposition;
+
+    #[test]
+    fn what_adds_up_is_told_by_its_type_not_by_its_name() {
+        let mut exposition = Exposition::default();
+        // Names that say another thing.
+        exposition.family("tacho_retries_after_seconds_total", "", Kind::Counter).sample(&[], 3);
+        exposition.family("tacho_energy_joules_total", "", Kind::Counter).sample(&[], 0.5);
+        exposition.family("tacho_groups_count", "", Kind::Gauge).sample(&[], 2);
+        let mut turns = exposition.family("tacho_turn_seconds", "", Kind::Histogram);
+        turns.histogram(&[], &[1], &[1, 1], 1_500, Some(1e-3));
+        let mut bytes = exposition.family("tacho_payload_bytes", "", Kind::Histogram);
+        bytes.histogram(&[], &[64], &[2, 1], 900, None);
+
+        let mut push = Push::new(Outputs::default(), 1883);
+        let mut figures = Vec::new();
+        for metric in exposition.metrics() {
+            figures.extend(metric.samples.iter().filter_map(|one| push.figure(metric, one)));
+        }
+        let shown: Vec<_> = figures
+            .iter()
+            .map(|(_, one)| (one.name.as_ref(), one.kind, one.of_histogram, one.value))
+            .collect();
+        use FigureKind::{Amount, Count, Gauge};
+        let expected = [
+            ("retries_after_seconds", Count, false, 3.0),
+            ("energy_joules", Amount, false, 0.5),
+            ("groups_count", Gauge, false, 2.0),
+            ("turn_seconds_sum", Amount, true, 1.5),
+            ("turn_seconds_count", Count, true, 2.0),
+            ("payload_bytes_sum", Count, true, 900.0),
+            ("payload_bytes_count", Count, true, 3.0),
+        ];
+        assert_eq!(shown, expected);
+    }
 }

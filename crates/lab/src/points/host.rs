@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tacho_monitor::{HostRow, now_ns};
 use tacho_output::{
-    FigureKind, OutputItem, OutputPoint, PointFigure, PointSeries, PointTag, PointTags, PointWindow,
+    OutputItem, OutputPoint, PointFigure, PointSeries, PointTag, PointTags, PointWindow,
 };
 
 /// The point of a host's row.
@@ -13,10 +13,8 @@ pub(super) fn point(row: &HostRow, tags: PointTags, window: PointWindow) -> Outp
         .with(PointTag::Host, &row.host)
         .with(PointTag::Broker, row.target.as_deref().unwrap_or_default());
     let figure = |metric: tacho_monitor::Metric| PointFigure {
-        name: metric.name.into(),
         part: metric.instance,
-        kind: FigureKind::Gauge,
-        value: metric.value,
+        ..PointFigure::gauge(metric.name, metric.value)
     };
     OutputPoint {
         series: PointSeries::Host,

@@ -14,7 +14,7 @@ use super::otlp_messages::{
     InstrumentationScope, KeyValue, MetricData, NumberPoint, NumberValue, OtlpGauge, OtlpHistogram,
     OtlpMetric, OtlpSum, ResourceMetrics, ScopeMetrics, TelemetryResource,
 };
-use super::totals::{SeriesKey, SeriesTotals, key_of, key_of_figure, percentiles};
+use super::totals::{SeriesKey, SeriesKind, SeriesTotals, key_of, key_of_figure, percentiles};
 use super::{Encode, OutputBody};
 use crate::point::{FigureKind, OutputItem, OutputPoint};
 use crate::target::Temporality;
@@ -112,25 +112,24 @@ impl Otlp {
         for (name, buckets) in point.latencies.iter().filter(|(_, buckets)| !buckets.is_empty()) {
             let mut histogram = Exponential::default();
             histogram.add(buckets);
-            self.histogram(&key_of(point, name, None, None), window, &histogram);
+            self.histogram(&key_of(point, name, SeriesKind::Latency, None), window, &histogram);
         }
     }
 
     fn gauges(&mut self, point: &OutputPoint) {
         let at_ms = point.window.end_ms;
         for figure in point.figures.iter().filter(|one| one.kind == FigureKind::Gauge) {
-            self.gauge(&key_of_figure(point, figure), at_ms, figure.value, "");
+            self.gauge(&key_of_figure(point, figure), at_ms, figure.value);
         }
         for (key, value_s) in percentiles(point) {
-            self.gauge(&key, at_ms, value_s, "s");
+            self.gauge(&key, at_ms, value_s);
         }
     }
 
     fn count(&mut self, key: &SeriesKey, window: (u64, u64), value: f64) {
-        // Times are the only sums that are not whole.
-        let value = match key.name.contains("_seconds") {
-            true => NumberValue::Double(value),
-            false => NumberValue::Int(value as i64),
+        let value = match key.kind {
+            SeriesKind::Counter { is_whole: true, .. } => NumberValue::Int(value as i64),
+            _ => NumberValue::Double(value),
         };
         let number = number(key, window, value);
         let temporality = self.temporality.number();
@@ -141,15 +140,15 @@ impl Otlp {
                 is_monotonic: true,
             })
         };
-        if let Some(MetricData::Sum(sum)) = self.metric(key, "", empty) {
+        if let Some(MetricData::Sum(sum)) = self.metric(key, empty) {
             sum.data_points.push(number);
         }
     }
 
-    fn gauge(&mut self, key: &SeriesKey, at_ms: u64, value: f64, unit: &str) {
+    fn gauge(&mut self, key: &SeriesKey, at_ms: u64, value: f64) {
         let number = number(key, (0, at_ms), NumberValue::Double(value));
         let empty = || MetricData::Gauge(OtlpGauge { data_points: Vec::new() });
-        if let Some(MetricData::Gauge(gauge)) = self.metric(key, unit, empty) {
+        if let Some(MetricData::Gauge(gauge)) = self.metric(key, empty) {
             gauge.data_points.push(number);
         }
     }
@@ -174,7 +173,7 @@ impl Otlp {
                 aggregation_temporality: temporality,
             })
         };
-        if let Some(MetricData::ExponentialHistogram(histogram)) = self.metric(key, "s", empty) {
+        if let Some(MetricData::ExponentialHistogram(histogram)) = self.metric(key, empty) {
             histogram.data_points.push(point);
         }
     }
@@ -183,9 +182,12 @@ impl Otlp {
     fn metric(
         &mut self,
         key: &SeriesKey,
-        unit: &str,
         empty: impl FnOnce() -> MetricData,
     ) -> Option<&mut MetricData> {
+        let unit = match key.kind {
+            SeriesKind::Percentile | SeriesKind::Latency => "s",
+            SeriesKind::Counter { .. } | SeriesKind::Gauge => "",
+        };
         self.data_points += 1;
         let metric = self.metrics.entry(key.name.clone()).or_insert_with(|| OtlpMetric {
             name: key.name.clone(),
@@ -252,7 +254,7 @@ mod tests {
     use opentelemetry_proto::tonic::metrics::v1::metric::Data;
     use opentelemetry_proto::tonic::metrics::v1::{ExponentialHistogramDataPoint, Metric};
 
-    use super::super::samples::point;
+    use super::super::samples::{misnamed, point};
     use super::*;
 
     /// The metrics of the next request, as OpenTelemetry's own messages have them.
@@ -339,6 +341,35 @@ mod tests {
                 base.powf(index) < value && value <= base.powf(index + 1.0)
             });
             assert_eq!(positive.bucket_counts[at.expect("a bucket")], count, "{value}");
+        }
+    }
+
+    #[test]
+    fn figures_are_what_their_kind_says_whatever_their_names() {
+        use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
+        for temporality in [Temporality::Cumulative, Temporality::Delta] {
+            let mut otlp = Otlp::new(temporality);
+            otlp.take(&misnamed());
+            let metrics = metrics(&mut otlp);
+            let shown: Vec<(&str, bool, Option<Value>)> = metrics
+                .iter()
+                .map(|metric| {
+                    let (is_sum, points) = match metric.data.as_ref().expect("data") {
+                        Data::Sum(sum) => (true, &sum.data_points),
+                        Data::Gauge(gauge) => (false, &gauge.data_points),
+                        other => panic!("{other:?}"),
+                    };
+                    (metric.name.as_str(), is_sum, points[0].value)
+                })
+                .collect();
+            let expected = [
+                ("mqtt_load_energy_joules", true, Some(Value::AsDouble(0.5))),
+                ("mqtt_load_retries_after_seconds_count", true, Some(Value::AsInt(5))),
+                ("mqtt_load_turn_seconds_count", true, Some(Value::AsInt(7))),
+                ("mqtt_load_turn_seconds_sum", true, Some(Value::AsDouble(0.5))),
+                ("mqtt_load_window_total", false, Some(Value::AsDouble(1.5))),
+            ];
+            assert_eq!(shown, expected, "{temporality:?}");
         }
     }
 

@@ -14,7 +14,7 @@ use super::remote_write::{
     BucketSpan, FloatSample, LabelPair, MetadataType, MetricMetadata, NativeHistogram, TimeSeries,
     WriteRequest,
 };
-use super::totals::{SeriesKey, SeriesTotals, SubjectTotals};
+use super::totals::{SeriesKey, SeriesKind, SeriesTotals, SubjectTotals};
 use super::{Encode, OutputBody};
 use crate::point::{OutputItem, PointSeries};
 
@@ -110,9 +110,9 @@ impl Outgoing<'_> {
         let at_ms = subject.end_ms;
         for (key, total) in &subject.counters {
             if total.is_new {
-                self.number(key, MetadataType::Counter, total.start_ms, 0.0);
+                self.number(key, total.start_ms, 0.0);
             }
-            self.number(key, MetadataType::Counter, at_ms, total.value);
+            self.number(key, at_ms, total.value);
         }
         for (key, total) in &subject.histograms {
             if total.is_new {
@@ -121,10 +121,10 @@ impl Outgoing<'_> {
             self.histogram(key, native(&total.value, at_ms));
         }
         for (key, value) in &subject.gauges {
-            self.number(key, MetadataType::Gauge, at_ms, *value);
+            self.number(key, at_ms, *value);
         }
         for key in &subject.gone {
-            self.number(key, MetadataType::Gauge, at_ms, f64::from_bits(STALE));
+            self.number(key, at_ms, f64::from_bits(STALE));
         }
     }
 
@@ -132,58 +132,57 @@ impl Outgoing<'_> {
     fn end(&mut self, subject: &SubjectTotals) {
         let (at_ms, stale) = (subject.end_ms + 1, f64::from_bits(STALE));
         for key in subject.counters.keys() {
-            self.number(key, MetadataType::Counter, at_ms, stale);
+            self.number(key, at_ms, stale);
         }
         for key in subject.histograms.keys() {
             let empty = native(&Exponential::default(), at_ms);
             self.histogram(key, NativeHistogram { sum: stale, ..empty });
         }
         for key in subject.gauges.keys() {
-            self.number(key, MetadataType::Gauge, at_ms, stale);
+            self.number(key, at_ms, stale);
         }
     }
 
-    fn number(&mut self, key: &SeriesKey, kind: MetadataType, at_ms: u64, value: f64) {
-        let name = match kind {
-            // Of a histogram whose buckets are not sent.
-            MetadataType::Counter if key.name.ends_with("_sum") || key.name.ends_with("_count") => {
-                key.name.clone()
-            }
-            MetadataType::Counter => format!("{}_total", key.name),
-            // Percentiles are in seconds.
-            _ if key.labels.iter().any(|(name, _)| *name == "window") => {
-                format!("{}_seconds", key.name)
-            }
-            _ => key.name.clone(),
-        };
+    fn number(&mut self, key: &SeriesKey, at_ms: u64, value: f64) {
         let timestamp = i64::try_from(at_ms).unwrap_or(i64::MAX);
-        self.of(key, name, kind).samples.push(FloatSample { value, timestamp });
+        self.of(key).samples.push(FloatSample { value, timestamp });
     }
 
     fn histogram(&mut self, key: &SeriesKey, histogram: NativeHistogram) {
-        if !self.histograms {
-            return;
+        if self.histograms {
+            self.of(key).histograms.push(histogram);
         }
-        let name = format!("{}_seconds", key.name);
-        self.of(key, name, MetadataType::Histogram).histograms.push(histogram);
     }
 
     /// The series that gets one more sample.
-    fn of(&mut self, key: &SeriesKey, name: String, kind: MetadataType) -> &mut TimeSeries {
+    fn of(&mut self, key: &SeriesKey) -> &mut TimeSeries {
+        let (kind, ending) = type_and_ending(key.kind);
+        let name = format!("{}{ending}", key.name);
         *self.samples += 1;
         if !self.told.contains(&name) {
             self.told.insert(name.clone());
             let metadata = MetricMetadata { r#type: kind.into(), metric_family_name: name.clone() };
             self.metadata.push(metadata);
         }
-        let own = SeriesKey { name: name.clone(), labels: key.labels.clone() };
-        self.series.entry(own).or_insert_with(|| {
+        self.series.entry(key.clone()).or_insert_with(|| {
             let pair = |name: &str, value: String| LabelPair { name: name.to_owned(), value };
             let labels = key.labels.iter().map(|(name, value)| pair(name, value.clone()));
             // `_` sorts before all letters.
             let labels = std::iter::once(pair("__name__", name)).chain(labels).collect();
             TimeSeries { labels, ..TimeSeries::default() }
         })
+    }
+}
+
+/// What a series is called there, and the end of its name.
+fn type_and_ending(kind: SeriesKind) -> (MetadataType, &'static str) {
+    match kind {
+        // Of a histogram whose buckets are not sent: its name has an ending.
+        SeriesKind::Counter { of_histogram: true, .. } => (MetadataType::Counter, ""),
+        SeriesKind::Counter { .. } => (MetadataType::Counter, "_total"),
+        SeriesKind::Gauge => (MetadataType::Gauge, ""),
+        SeriesKind::Percentile => (MetadataType::Gauge, "_seconds"),
+        SeriesKind::Latency => (MetadataType::Histogram, "_seconds"),
     }
 }
 
@@ -216,7 +215,7 @@ fn native(histogram: &Exponential, at_ms: u64) -> NativeHistogram {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::point;
+    use super::super::samples::{misnamed, point};
     use super::*;
 
     fn request(prometheus: &mut Prometheus) -> WriteRequest {
@@ -291,6 +290,27 @@ mod tests {
         assert_eq!(spans, [(-3, 2), (2, 2)]);
         assert_eq!(native.positive_deltas, [2, 3, -1, 0]);
         assert_eq!((native.count_int, native.zero_count_int), (Some(16), Some(1)));
+    }
+
+    #[test]
+    fn names_end_as_their_kinds_say() {
+        let mut prometheus = Prometheus::new(true);
+        prometheus.take(&misnamed());
+        let request = request(&mut prometheus);
+        let shown: Vec<(&str, i32)> = request
+            .metadata
+            .iter()
+            .map(|one| (one.metric_family_name.as_str(), one.r#type))
+            .collect();
+        let (counter, gauge) = (MetadataType::Counter.into(), MetadataType::Gauge.into());
+        let expected = [
+            ("mqtt_load_energy_joules_total", counter),
+            ("mqtt_load_retries_after_seconds_count_total", counter),
+            ("mqtt_load_turn_seconds_count", counter),
+            ("mqtt_load_turn_seconds_sum", counter),
+            ("mqtt_load_window_total", gauge),
+        ];
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use hdrhistogram::Histogram;
 
 use crate::buckets::Buckets;
 use crate::point::{
-    OutputItem, OutputPoint, PointFigure, PointSeries, PointTag, PointTags, PointWindow,
+    FigureKind, OutputItem, OutputPoint, PointFigure, PointSeries, PointTag, PointTags,
+    PointWindow,
 };
 
 /// The second of that number of a load, with latencies of these values in microseconds.
@@ -25,4 +26,24 @@ pub(super) fn point(number: u64, values: &[u64]) -> OutputItem {
         statistics: Vec::new(),
         row: None,
     }))
+}
+
+/// A second with figures whose names say another thing than their kinds.
+pub(super) fn misnamed() -> OutputItem {
+    let mut item = point(1, &[]);
+    let amount = |name| PointFigure {
+        kind: FigureKind::Amount,
+        value: 0.5,
+        ..PointFigure::count(name, 0)
+    };
+    if let OutputItem::Point(point) = &mut item {
+        point.figures = vec![
+            PointFigure::count("retries_after_seconds_count", 5),
+            amount("energy_joules"),
+            PointFigure { of_histogram: true, ..amount("turn_seconds_sum") },
+            PointFigure { of_histogram: true, ..PointFigure::count("turn_seconds_count", 7) },
+            PointFigure::gauge("window_total", 1.5),
+        ];
+    }
+    item
 }

@@ -18,7 +18,7 @@ pub fn exposition(items: &[OutputItem]) -> String {
     }
     let (mut text, mut family) = (String::new(), None);
     // A key begins with its name: the series of a family follow each other.
-    for (SeriesKey { name, labels }, value) in &series {
+    for (SeriesKey { name, labels, .. }, value) in &series {
         if family != Some(name) {
             family = Some(name);
             let _ = writeln!(text, "# TYPE {name} gauge");

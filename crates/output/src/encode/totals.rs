@@ -9,12 +9,37 @@ use crate::point::{FigureKind, OutputPoint, PointFigure, PointSeries, PointTags}
 /// Series at a time; figures of others are left out and counted.
 const SERIES_MAX: usize = 20_000;
 
-/// What tells a series from others: a name without a unit's or a kind's ending, and labels in the
-/// order of their names.
+/// What tells a series from others: a name without a unit's or a kind's ending, what its numbers
+/// are, and labels in the order of their names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SeriesKey {
     pub(super) name: String,
+    pub(super) kind: SeriesKind,
     pub(super) labels: Vec<(&'static str, String)>,
+}
+
+/// What the numbers of a series are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SeriesKind {
+    /// A sum that grows.
+    Counter { is_whole: bool, of_histogram: bool },
+    /// States and rates.
+    Gauge,
+    /// A percentile of durations, in seconds.
+    Percentile,
+    /// Durations, in seconds.
+    Latency,
+}
+
+impl SeriesKind {
+    fn of(figure: &PointFigure) -> Self {
+        let of_histogram = figure.of_histogram;
+        match figure.kind {
+            FigureKind::Count => Self::Counter { is_whole: true, of_histogram },
+            FigureKind::Amount => Self::Counter { is_whole: false, of_histogram },
+            FigureKind::Gauge => Self::Gauge,
+        }
+    }
 }
 
 /// A value that grows from the start of its series.
@@ -81,7 +106,7 @@ impl SeriesTotals {
         }
         subject.gauges.extend(percentiles(point));
         for (name, buckets) in point.latencies.iter().filter(|(_, buckets)| !buckets.is_empty()) {
-            let key = key_of(point, name, None, None);
+            let key = key_of(point, name, SeriesKind::Latency, None);
             if let Some(total) = total(&mut subject.histograms, key, start_ms, &mut self.series) {
                 total.value.add(buckets);
             } else {
@@ -124,23 +149,23 @@ fn total<'t, T: Default>(
 
 /// The percentiles of a point in seconds; the label `window` says which window they are of.
 pub(super) fn percentiles(point: &OutputPoint) -> Vec<(SeriesKey, f64)> {
-    let window = Some(point.series.window_name());
     let all = point.all_statistics().into_iter().flat_map(|(latency, statistics)| {
         statistics.percentiles.into_iter().map(move |(one, value_us)| {
             let name = format!("{latency}_{}", one.name);
-            (key_of(point, &name, None, window), value_us as f64 / 1e6)
+            (key_of(point, &name, SeriesKind::Percentile, None), value_us as f64 / 1e6)
         })
     });
     all.collect()
 }
 
-/// The key of a figure of a point.
+/// The key of what a point has under a name.
 pub(super) fn key_of(
     point: &OutputPoint,
     name: &str,
+    kind: SeriesKind,
     part: Option<&str>,
-    window: Option<&str>,
 ) -> SeriesKey {
+    let window = (kind == SeriesKind::Percentile).then(|| point.series.window_name());
     let mut labels: Vec<(&'static str, String)> =
         point.tags.iter().map(|(name, value)| (name, value.to_owned())).collect();
     let own = [("measured", point.window.measured_name()), ("part", part), ("window", window)];
@@ -148,12 +173,12 @@ pub(super) fn key_of(
         own.into_iter().filter_map(|(name, value)| value.map(|value| (name, value.to_owned()))),
     );
     labels.sort_unstable_by_key(|(name, _)| *name);
-    SeriesKey { name: format!("{}_{name}", point.series.name()), labels }
+    SeriesKey { name: format!("{}_{name}", point.series.name()), kind, labels }
 }
 
 /// The key of a figure of a point.
 pub(super) fn key_of_figure(point: &OutputPoint, figure: &PointFigure) -> SeriesKey {
-    key_of(point, &figure.name, figure.part.as_deref(), None)
+    key_of(point, &figure.name, SeriesKind::of(figure), figure.part.as_deref())
 }
 
 #[cfg(test)]
