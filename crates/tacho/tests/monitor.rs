@@ -1,11 +1,13 @@
 //! `tacho monitor` and `tacho run --monitor` as a user meets them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use tacho_testkit::http::StubService;
 use tacho_testkit::runs::assert_code;
 use tacho_testkit::wait_until;
 
@@ -419,5 +421,155 @@ fn two_brokers_have_rows_of_their_own() {
         assert!(target["broker_cpu_percent"].is_number(), "{target}");
         assert!(target["host_cpu_percent"].is_number(), "{target}");
         assert!(target["cpu_percent"].is_number(), "{target}");
+    }
+}
+
+/// A packet of collectd's network protocol, built part by part.
+#[derive(Default)]
+struct CollectdPacket(Vec<u8>);
+
+/// A value of it: a gauge, or a counter that grows.
+enum CollectdValue {
+    Gauge(f64),
+    Derive(i64),
+}
+
+impl CollectdPacket {
+    fn part(&mut self, kind: u16, body: &[u8]) {
+        let length = u16::try_from(body.len() + 4).expect("a short body");
+        self.0.extend(kind.to_be_bytes());
+        self.0.extend(length.to_be_bytes());
+        self.0.extend(body);
+    }
+
+    fn text(&mut self, kind: u16, text: &str) {
+        self.part(kind, &[text.as_bytes(), b"\0"].concat());
+    }
+
+    /// The values of `plugin`, `instance`, `type` and `type instance`.
+    fn values(&mut self, names: [&str; 4], values: &[CollectdValue]) {
+        for (kind, name) in [2, 3, 4, 5].into_iter().zip(names) {
+            self.text(kind, name);
+        }
+        let mut body = u16::try_from(values.len()).expect("few").to_be_bytes().to_vec();
+        body.extend(values.iter().map(|value| match value {
+            CollectdValue::Gauge(_) => 1,
+            CollectdValue::Derive(_) => 2,
+        }));
+        body.extend(values.iter().flat_map(|value| match value {
+            CollectdValue::Gauge(value) => value.to_le_bytes(),
+            CollectdValue::Derive(value) => value.to_be_bytes(),
+        }));
+        self.part(6, &body);
+    }
+
+    /// What the guide's collectd sends in the second of that number.
+    fn of_the_guide(second: u32) -> Self {
+        use CollectdValue::{Derive, Gauge};
+        let mut packet = Self::default();
+        packet.text(0, "broker-9");
+        let time = (1_700_000_000 + u64::from(second)) << 30;
+        packet.part(8, &time.to_be_bytes());
+        packet.part(9, &(1_u64 << 30).to_be_bytes());
+        let states = ["user", "system", "wait", "nice", "interrupt", "softirq", "steal", "idle"];
+        for (state, percent) in states.into_iter().zip([5.5, 2.0, 1.0, 0.5, 0.25, 0.25, 0.5, 90.0])
+        {
+            packet.values(["cpu", "", "percent", state], &[Gauge(percent)]);
+        }
+        let kinds = ["used", "buffered", "cached", "free", "slab_recl", "slab_unrecl"];
+        for (kind, bytes) in kinds.into_iter().zip([4e9, 1e8, 2e9, 9e9, 3e7, 2e7]) {
+            packet.values(["memory", "", "memory", kind], &[Gauge(bytes)]);
+        }
+        packet.values(["load", "", "load", ""], &[Gauge(1.25), Gauge(0.75), Gauge(0.5)]);
+        let grown = |per_s: i64| Derive(7_000_000 + per_s * i64::from(second));
+        packet.values(["interface", "eth0", "if_octets", ""], &[grown(1_000), grown(500)]);
+        packet.values(["interface", "eth0", "if_packets", ""], &[grown(10), grown(5)]);
+        packet
+    }
+}
+
+/// The lines that a service got, of all writes.
+fn lines_of(stub: &StubService) -> Vec<String> {
+    let bodies = stub.requests().into_iter().map(|request| text(&request.body));
+    bodies.flat_map(|body| body.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// It stands in for Telegraf and collectd's type database, by both kinds of writes.
+#[test]
+fn what_collectd_sends_is_passed_on_by_the_names_of_the_guide() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let token = folder.path().join("token");
+    fs::write(&token, "sesame\n").expect("writes");
+    let (first, second) = (StubService::start([]), StubService::start([]));
+    let outs = [
+        format!("influxdb=http://{}/collectd?schema=collectd&gzip=off", first.address()),
+        format!(
+            "influxdb=http://{}?org=lab&bucket=collectd&token-file={}&schema=collectd&gzip=off",
+            second.address(),
+            token.display()
+        ),
+    ];
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let free = UdpSocket::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
+    let mut command = tacho(&["monitor", &format!("collectd://{free}"), "--quiet"]);
+    command.args(["--count", "3", "--out", &outs[0], "--out", &outs[1]]).env_remove("TACHO_OUT");
+    let mut child = command.spawn().expect("starts");
+    // Packets from before it listens are lost: it gets as many as it wants.
+    let mut seconds = 0..;
+    wait_until("it has its rows", || {
+        let packet = CollectdPacket::of_the_guide(seconds.next().expect("endless"));
+        let _ = socket.send_to(&packet.0, free);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        child.try_wait().expect("is asked").is_some()
+    });
+    let output = child.wait_with_output().expect("has ended");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+
+    let (lines, by_token) = (lines_of(&first), lines_of(&second));
+    // Time stamps are those of the arrival, and alike, too.
+    assert_eq!(lines, by_token);
+    let measurements: BTreeSet<&str> =
+        lines.iter().filter_map(|line| line.split([',', ' ']).next()).collect();
+    let of_the_guide = [
+        "cpu_value",
+        "interface_rx",
+        "interface_tx",
+        "load_longterm",
+        "load_midterm",
+        "load_shortterm",
+        "memory_value",
+    ];
+    assert_eq!(measurements, of_the_guide.into());
+    for request in second.requests() {
+        assert_eq!(request.path, "/api/v2/write?org=lab&bucket=collectd&precision=ms");
+        assert_eq!(request.header("authorization"), "Token sesame");
+    }
+    assert!(first.requests().iter().all(|one| one.path.starts_with("/write?db=collectd&")));
+    let values = |series: &str| -> Vec<f64> {
+        let starts = format!("{series} value=");
+        let found = lines.iter().filter_map(|line| line.strip_prefix(&starts));
+        found.map(|rest| rest.split(' ').next().unwrap().parse().unwrap()).collect()
+    };
+    for (series, value) in [
+        ("cpu_value,host=broker-9,type=percent,type_instance=idle", 90.0),
+        ("cpu_value,host=broker-9,type=percent,type_instance=user", 5.5),
+        ("memory_value,host=broker-9,type=memory,type_instance=used", 4e9),
+        ("memory_value,host=broker-9,type=memory,type_instance=slab_unrecl", 2e7),
+        ("load_shortterm,host=broker-9,type=load", 1.25),
+        ("load_longterm,host=broker-9,type=load", 0.5),
+    ] {
+        let found = values(series);
+        assert_eq!(found.len(), 3, "{series}: {lines:#?}");
+        assert!(found.iter().all(|one| *one == value), "{series}: {found:?}");
+    }
+    for (series, per_s) in [
+        ("interface_rx,host=broker-9,instance=eth0,type=if_octets", 1_000.0),
+        ("interface_tx,host=broker-9,instance=eth0,type=if_octets", 500.0),
+        ("interface_rx,host=broker-9,instance=eth0,type=if_packets", 10.0),
+    ] {
+        let found = values(series);
+        assert!(found.len() >= 2, "{series}: {lines:#?}");
+        let grown = found.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(grown.clone().all(|grown| (grown - per_s).abs() < 1e-6), "{series}: {found:?}");
     }
 }

@@ -97,7 +97,7 @@ impl InfluxDb {
     }
 
     /// Is it of version 1.8, with the writes of version 2?
-    fn knows_version_2(&self) -> Result<bool, Failed> {
+    pub(crate) fn knows_version_2(&self) -> Result<bool, Failed> {
         let (head, _) = self.ask("GET", "/ping")?;
         let head = head.to_ascii_lowercase();
         Ok(head.contains("x-influxdb-version: 1.8") || head.contains("x-influxdb-version: v1.8"))

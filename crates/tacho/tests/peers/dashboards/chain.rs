@@ -100,6 +100,7 @@ pub(super) fn works() -> Verdict {
         all_are_there(&service)?;
     }
     agree(&influx, &record)?;
+    stands_in(&chain, &influx)?;
     chain.script("status")?;
     chain.script("down")?;
     match chain.folder.exists() {
@@ -108,8 +109,30 @@ pub(super) fn works() -> Verdict {
     }
 }
 
-/// A load that is watched by collectd and by Tacho's own monitor. Beside it `tacho monitor` stands
-/// in for the listener: it receives what collectd sends and writes the listener's measurements.
+/// `tacho monitor` stands in for Telegraf and the type database, by both kinds of writes.
+fn stands_in(chain: &Chain, influx: &InfluxDb) -> Verdict {
+    influx.command("CREATE DATABASE monitored")?;
+    let at = format!("influxdb=http://127.0.0.1:{}", chain.ports[0]);
+    let mut outs = vec![("monitored", format!("{at}/monitored?schema=collectd"))];
+    if influx.knows_version_2()? {
+        influx.command("CREATE DATABASE bucket")?;
+        outs.push(("bucket", format!("{at}?org=lab&bucket=bucket/autogen&schema=collectd")));
+    }
+    let start_ms = now_ms();
+    let mut command = Command::new(crate::TACHO);
+    command.args(["monitor", &format!("collectd://127.0.0.1:{}", chain.ports[2])]);
+    command.args(["--quiet", "--count", "6"]);
+    command.args(outs.iter().flat_map(|(_, out)| ["--out", out]));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Running::start(command)?.succeed()?;
+    for (database, _) in outs {
+        all_are_there(&Service { influx, database, window_ms: start_ms..now_ms() })?;
+    }
+    Ok(())
+}
+
+/// A load that is watched by collectd and by Tacho's own monitor. The run also writes what collectd
+/// sends as the listener's measurements.
 fn load(folder: &Path, chain: &Chain) -> Result<Value, Failed> {
     let directory = folder.join("run");
     let source = format!("collectd://127.0.0.1:{}?host=broker-9", chain.ports[2]);
@@ -177,16 +200,16 @@ fn agree(influx: &InfluxDb, record: &Value) -> Verdict {
     let idle = one("mean(value)", "cpu_value WHERE type_instance = 'idle'")?;
     let used = one("mean(value)", "memory_value WHERE type_instance = 'used'")?;
     let short = one("mean(value)", "load_shortterm WHERE type = 'load'")?;
-    let spread = "interface_rx WHERE type = 'if_octets' AND instance = 'lo'";
-    let bytes = one("spread(value)", spread)?;
-    let seconds = one("count(value)", spread)? - 1.0;
+    let received = "interface_rx WHERE type = 'if_octets' AND instance = 'lo'";
+    let query = format!("SELECT value FROM {received} AND {between}");
+    let bytes_per_s = growth_per_s(&influx.series("collectd", &query)?)?;
     let total = mean("memory_total_bytes", None)?;
     let rate = mean("net_rx_bytes_per_s", Some("lo"))?;
     let compared = [
         ("CPU, 1 - idle, percent", 100.0 - idle, mean("cpu_not_idle_percent", None)?, 20.0),
         ("memory used, bytes", used, mean("memory_used_bytes", None)?, total * 0.05),
         ("load, 1 minute", short, mean("load_1m", None)?, 2.0),
-        ("loopback, bytes per second", bytes / seconds.max(1.0), rate, rate * 0.35 + 50_000.0),
+        ("loopback, bytes per second", bytes_per_s, rate, rate * 0.35 + 50_000.0),
     ];
     let mut complaints = Vec::new();
     for (what, theirs, ours, tolerance) in compared {
@@ -198,6 +221,22 @@ fn agree(influx: &InfluxDb, record: &Value) -> Verdict {
     match complaints.is_empty() {
         true => Ok(()),
         false => Err(complaints.join("\n").into()),
+    }
+}
+
+/// How fast a counter grows between its first and its last sample: by their times, since collectd
+/// may leave out a sample.
+fn growth_per_s(series: &[Value]) -> Result<f64, Failed> {
+    let rows = series.first().map(|one| list(&one["values"])).unwrap_or_default();
+    let at = |row: Option<&Value>| {
+        let row = row?;
+        Some((row[0].as_f64()? / 1e3, row[1].as_f64()?))
+    };
+    match (at(rows.first()), at(rows.last())) {
+        (Some((from_s, first)), Some((to_s, last))) if to_s > from_s => {
+            Ok((last - first) / (to_s - from_s))
+        }
+        _ => Err(format!("no growth in {series:?}").into()),
     }
 }
 
