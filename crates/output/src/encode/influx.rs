@@ -48,7 +48,8 @@ impl Influx {
             let (own, others): (Vec<_>, Vec<_>) =
                 left.into_iter().partition(|figure| figure.part.as_deref() == part);
             let mut fields: Vec<_> = own.iter().map(|figure| field(figure)).collect();
-            if part.is_none() {
+            // What adds up is divided by it for a rate.
+            if part.is_none() || own.iter().any(|figure| figure.kind != FigureKind::Gauge) {
                 fields.push(("length_s", FieldValue::Float(window.length_s())));
             }
             let mut tags = tags.clone();
@@ -123,6 +124,7 @@ mod tests {
                 part("eth0", 1.0),
                 PointFigure::gauge("connected", 2.5),
                 part("eth1", 2.0),
+                PointFigure { part: Some("qos=1".to_owned()), ..PointFigure::count("in", 3) },
             ],
             latencies: vec![
                 ("e2e_latency", Buckets::of(&histogram)),
@@ -139,13 +141,14 @@ mod tests {
             kind: "ended",
             text: "ok".to_owned(),
         }));
-        assert_eq!(influx.pending(), 5);
+        assert_eq!(influx.pending(), 6);
         let body = influx.body().expect("has lines");
         assert_eq!(
             String::from_utf8(body.bytes).expect("UTF-8"),
             "mqtt_load,measured=true,phase=measure,run=r\\ 1 published=7i,connected=2.5,length_s=1 2000\n\
              mqtt_load,measured=true,part=eth0,phase=measure,run=r\\ 1 rx=1 2000\n\
              mqtt_load,measured=true,part=eth1,phase=measure,run=r\\ 1 rx=2 2000\n\
+             mqtt_load,measured=true,part=qos\\=1,phase=measure,run=r\\ 1 in=3i,length_s=1 2000\n\
              mqtt_load_latency,latency=e2e_latency,measured=true,phase=measure,run=r\\ 1,window=1s \
              count=20i,mean_us=105,min_us=10i,max_us=200i,p50_us=100i 2000\n\
              mqtt_load_events,kind=ended,run=r\\ 1 text=\"ok\" 3000\n"

@@ -4,8 +4,7 @@ use hdrhistogram::Histogram;
 
 use crate::buckets::Buckets;
 use crate::point::{
-    FigureKind, OutputItem, OutputPoint, PointFigure, PointSeries, PointTag, PointTags,
-    PointWindow,
+    FigureKind, OutputItem, OutputPoint, PointFigure, PointSeries, PointTag, PointTags, PointWindow,
 };
 
 /// The second of that number of a load, with latencies of these values in microseconds.
@@ -31,11 +30,8 @@ pub(super) fn point(number: u64, values: &[u64]) -> OutputItem {
 /// A second with figures whose names say another thing than their kinds.
 pub(super) fn misnamed() -> OutputItem {
     let mut item = point(1, &[]);
-    let amount = |name| PointFigure {
-        kind: FigureKind::Amount,
-        value: 0.5,
-        ..PointFigure::count(name, 0)
-    };
+    let amount =
+        |name| PointFigure { kind: FigureKind::Amount, value: 0.5, ..PointFigure::count(name, 0) };
     if let OutputItem::Point(point) = &mut item {
         point.figures = vec![
             PointFigure::count("retries_after_seconds_count", 5),

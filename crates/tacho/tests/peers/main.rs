@@ -21,6 +21,7 @@ mod plans;
 mod plot;
 mod process;
 mod prometheus;
+mod pushing;
 mod report;
 mod scenarios;
 mod scripts;
@@ -51,6 +52,7 @@ fn main() {
     operations::register(&mut trials);
     prometheus::register(&mut trials);
     influxdb::register(&mut trials);
+    pushing::register(&mut trials);
     scenarios::register(&mut trials);
     storms::register(&mut trials);
     plans::register(&mut trials);

@@ -1,5 +1,5 @@
 //! The dashboards for InfluxQL, against an InfluxDB that a run writes to by our names and by those
-//! of collectd.
+//! of collectd, and a broker by the names of its metrics.
 
 use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,9 +8,14 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use super::board::{Asked, Board, is_absent_here, list};
-use crate::Verdict;
+use crate::broker::Broker;
 use crate::influxdb::InfluxDb;
+use crate::process::wait_until;
 use crate::sending::run;
+use crate::{Verdict, pushing};
+
+/// Figures of a broker that are there only when something is wrong.
+const IN_TROUBLE: [&str; 2] = ["\"refused_connects\"", "\"disconnects_by_broker\""];
 
 pub(super) fn all_have_series() -> Verdict {
     let folder = tempfile::tempdir()?;
@@ -19,9 +24,15 @@ pub(super) fn all_have_series() -> Verdict {
     let start_ms = now_ms() - 2_000;
     let own = format!("influxdb=http://127.0.0.1:{}/tacho", influx.port);
     let other = format!("influxdb=http://127.0.0.1:{}/collectd?schema=collectd", influx.port);
+    let broker = Broker::tacho_with(&["--out", &own])?;
+    pushing::load(&broker)?;
     let sent = run(folder.path(), &[&own, &other])?;
     sent.all_arrived()?;
     let points: String = sent.objects.iter().map(Value::to_string).collect();
+    wait_until("the broker does not tell that clients went", || {
+        let gone = influx.number("tacho", "SELECT sum(disconnects_by_clients) FROM tacho");
+        gone.is_ok_and(|gone| gone >= 10.0)
+    })?;
     let is_ok = sent.record["steps"][0]["verdict"] == "ok";
     let mut complaints = Vec::new();
     for board in Board::all_of("influxdb")? {
@@ -31,6 +42,7 @@ pub(super) fn all_have_series() -> Verdict {
         // A busy machine may keep a window from counting.
         let may_be_empty = |asked: &Asked<'_>| {
             is_absent_here(asked.query, &points)
+                || IN_TROUBLE.iter().any(|figure| asked.query.contains(figure))
                 || asked.query.contains("\"ok\" = 1") && !is_ok
                 || is_of_collectd && absent_by_collectd(asked.query, &points)
         };
