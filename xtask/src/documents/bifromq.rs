@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::curve;
 use super::dots::{self, Dot, DotKind, DotRow, Panel};
 use super::picture::Entry;
-use super::record::{Broker, Results, Row, Worth};
+use super::record::{Results, Row, Worth};
 use super::{Documents, sheet};
 use tacho_report::Lang;
 use tacho_report::axis::Unit;
@@ -82,13 +82,13 @@ fn summary(results: &Results) -> String {
          [All rows, graphs and conditions](docs/results/bifromq/README.md)\n",
         BIFROMQ.hardware,
         sheet::held(results, &BIFROMQ),
-        table_of(results, &rows)
+        table_of(results, &rows, |_, text| text)
     )
 }
 
 fn table(results: &Results, rows: &[&BifromqRow]) -> String {
     let held = sheet::held(results, &BIFROMQ);
-    let table = table_of(results, rows);
+    let table = table_of(results, rows, |row, text| sheet::linked(results, row, &text));
     let mut out = format!("Mean ms / p99 ms / cores used; {held}:\n\n{table}");
     for misprint in rows.iter().filter_map(|row| Misprint::of_row(&row.full_name())) {
         let _ = writeln!(out, "\n{}.", Lang::En.misprint(misprint));
@@ -96,7 +96,12 @@ fn table(results: &Results, rows: &[&BifromqRow]) -> String {
     out
 }
 
-fn table_of(results: &Results, rows: &[&BifromqRow]) -> String {
+/// `lead` makes a cell lead to the record of its run.
+fn table_of(
+    results: &Results,
+    rows: &[&BifromqRow],
+    lead: impl Fn(&Row, String) -> String,
+) -> String {
     let mut out = format!("| row | messages in /s | {} ({} cores) |", BIFROMQ.name, BIFROMQ.cores);
     results.brokers.iter().for_each(|broker| out.push_str(&format!(" {} |", broker.name)));
     out.push_str("\n|---|---|---|");
@@ -117,7 +122,11 @@ fn table_of(results: &Results, rows: &[&BifromqRow]) -> String {
             published_cores(row)
         );
         for broker in &results.brokers {
-            let _ = write!(out, " {} |", cell(results, broker, &name));
+            let cell = match results.row(&broker.key, &name, &name) {
+                Some(row) => lead(row, figures(row)),
+                None => absence(results, &name).to_owned(),
+            };
+            let _ = write!(out, " {cell} |");
         }
         out.push('\n');
     }
@@ -132,15 +141,15 @@ fn cores(row: &Row) -> Option<f64> {
     row.cpu_percent().map(|percent| percent / 100.0)
 }
 
-fn cell(results: &Results, broker: &Broker, name: &str) -> String {
-    let Some(row) = results.row(&broker.key, name, name) else {
-        let why = results.left_out.iter().find(|left| left.label == name);
-        return match why {
-            Some(left) if left.broker.is_empty() => "beyond this machine".to_owned(),
-            Some(_) => "cannot".to_owned(),
-            None => "not run".to_owned(),
-        };
-    };
+fn absence(results: &Results, name: &str) -> &'static str {
+    match results.left_out.iter().find(|left| left.label == name) {
+        Some(left) if left.broker.is_empty() => "beyond this machine",
+        Some(_) => "cannot",
+        None => "not run",
+    }
+}
+
+fn figures(row: &Row) -> String {
     if row.step.is_none() {
         return row.verdict.name().to_owned();
     }

@@ -351,12 +351,12 @@ fn cell(results: &Results, broker: &Broker, series: &str, label: &str) -> String
         return results.reason(&broker.key, series, label).map_or("", |_| "not run").to_owned();
     };
     if row.step.is_none() {
-        return row.verdict.name().to_owned();
+        return sheet::linked(results, row, row.verdict.name());
     }
     let cpu = row.cpu_percent().map_or_else(|| "–".to_owned(), |cpu| format!("{cpu:.1}"));
     let figures =
         format!("{cpu} / {} / {}", sheet::ms(curve::mean(row)), sheet::ms(curve::p99(row)));
-    sheet::worth(row, &figures)
+    sheet::linked(results, row, &sheet::worth(row, &figures))
 }
 
 /// The steps of a series, those left out too, in the order of their load.

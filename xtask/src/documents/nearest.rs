@@ -49,10 +49,12 @@ pub(super) fn table(results: &Results, series: &str, key: &str) -> String {
                 None if with_payload => "not run",
                 _ => "nothing that counts",
             };
-            let cells = row
-                .filter(|row| row.step.is_some())
-                .map_or_else(|| format!("| {absent} | – | – | – | – |"), ours);
-            let _ = writeln!(out, "{payload}| {} (1 core) {cells}", broker.name);
+            let name = format!("{} (1 core)", broker.name);
+            let (name, cells) = match row.filter(|row| row.step.is_some()) {
+                Some(row) => (sheet::linked(results, row, &name), ours(row)),
+                None => (name, format!("| {absent} | – | – | – | – |")),
+            };
+            let _ = writeln!(out, "{payload}| {name} {cells}");
         }
     }
     out

@@ -126,6 +126,9 @@ pub(crate) struct Row {
     pub(crate) reasons: Vec<String>,
     /// What was measured, if anything was.
     pub(crate) step: Option<RowFigures>,
+    /// The line of the file that it is, from 1.
+    #[serde(skip)]
+    pub(crate) line: usize,
 }
 
 /// The figures of a run, named as in `summary.json`.
@@ -233,12 +236,13 @@ impl Results {
         }
         let (path, text) = read("rows.jsonl")?;
         for (index, line) in text.lines().enumerate() {
+            let number = index + 1;
             let row = serde_json::from_str(line).map_err(|error| ResultsError::Text {
                 path: path.clone(),
-                line: index + 1,
+                line: number,
                 error,
             })?;
-            results.rows.push(row);
+            results.rows.push(Row { line: number, ..row });
         }
         let name = folder.file_name().unwrap_or_default();
         results.folder = name.to_string_lossy().into_owned();

@@ -114,15 +114,15 @@ pub(super) fn all_rows(results: &Results, order: &[(String, String)]) -> String 
     for (series, label) in order {
         for broker in &results.brokers {
             if let Some(row) = results.row(&broker.key, series, label) {
-                out.push_str(&run(row, &broker.name));
+                out.push_str(&run(results, row, &broker.name));
             }
         }
     }
     out
 }
 
-fn run(row: &Row, broker: &str) -> String {
-    let name = row_name(&row.series, &row.label);
+fn run(results: &Results, row: &Row, broker: &str) -> String {
+    let name = linked(results, row, &row_name(&row.series, &row.label));
     // A verdict of `ok` needs no reason.
     let why = match row.verdict {
         Verdict::Ok => String::new(),
@@ -197,8 +197,8 @@ fn row_name(series: &str, label: &str) -> String {
 pub(super) fn record(results: &Results) -> String {
     format!(
         "\nThe record of every run is in \
-         [bench/runs/{folder}](../../../bench/runs/{folder}/README.md); \
-         `cargo xtask results {suite} --render` writes this document and its graphs from it.\n",
+         [bench/runs/{folder}](../../../bench/runs/{folder}/README.md), and figures lead to the \
+         line of their run there; `cargo xtask results {suite} --render` writes this document and its graphs from it.\n",
         folder = results.folder,
         suite = results.suite
     )
@@ -211,6 +211,12 @@ pub(super) fn worth(row: &Row, text: &str) -> String {
         Worth::Invalid => format!("({text})"),
         Worth::NotCarried => format!("~~{text}~~"),
     }
+}
+
+/// Text that leads to the record of a run.
+pub(super) fn linked(results: &Results, row: &Row, text: &str) -> String {
+    let (folder, line) = (&results.folder, row.line);
+    format!("[{text}](../../../bench/runs/{folder}/rows.jsonl#L{line})")
 }
 
 /// Milliseconds with three digits.

@@ -42,6 +42,20 @@ fn file<'a>(documents: &'a Documents, name: &str) -> &'a str {
     &found.unwrap_or_else(|| panic!("no {name}")).1
 }
 
+/// A text without the places that its links lead to.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("](") {
+        // Of pictures, too.
+        let at = before.rfind('[').expect("a link begins");
+        plain.push_str(&before[..at]);
+        plain.push_str(&before[at + 1..]);
+        rest = after.split_once(')').expect("a link ends").1;
+    }
+    plain + rest
+}
+
 fn guide() -> Documents {
     let rows = [
         row("tacho", "qos1", "10K", 10_000, 20.0, "ok"),
@@ -65,7 +79,7 @@ fn guide() -> Documents {
 #[test]
 fn recommended_workloads_are_interpolated_or_bounds() {
     let documents = guide();
-    let text = file(&documents, "README.md");
+    let text = plain(file(&documents, "README.md"));
     // 20K at 40 %, 40K at 80 %; the step between does not count.
     let cells = "| Symmetric, QoS 1 | 40,000 | **37,500** | 10,000 (at 50 %); the next step was \
                  not carried |";
@@ -92,7 +106,7 @@ fn steps_that_came_late_but_were_carried_make_a_workload_probable() {
     let cell = |rows: &[String]| {
         let (_folder, path) = folder("2026-11-22-guide", "guide", rows);
         let documents = Documents::of(&Results::load(&path).expect("a record"));
-        let text = file(&documents, "README.md").to_owned();
+        let text = plain(file(&documents, "README.md"));
         let line = text.lines().find(|line| line.starts_with("| Symmetric, QoS 1 |"));
         line.expect("a line").split('|').nth(3).expect("a cell").trim().to_owned()
     };
@@ -120,7 +134,7 @@ fn steps_that_came_late_but_were_carried_make_a_workload_probable() {
 #[test]
 fn excluded_figures_stay_visible_and_are_marked() {
     let documents = guide();
-    let text = file(&documents, "README.md");
+    let text = plain(file(&documents, "README.md"));
     // Published 75.56 % at 40K, with its latencies.
     let line = "| 40K | 75.56 / 2.356 / 9.485 | 80.0 / 0.15 / 0.90 |  |";
     assert!(text.contains(line), "{text}");
@@ -134,9 +148,36 @@ fn excluded_figures_stay_visible_and_are_marked() {
 }
 
 #[test]
-fn the_guides_own_tables_stand_beside_the_step_nearest_to_75_percent() {
+fn figures_lead_to_the_line_of_their_run() {
     let documents = guide();
     let text = file(&documents, "README.md");
+    let lines = "../../../bench/runs/2026-11-22-guide/rows.jsonl#L";
+    for line in [
+        format!("| 40K | 75.56 / 2.356 / 9.485 | [80.0 / 0.15 / 0.90]({lines}4) |  |"),
+        format!("| [(70.0 / 0.15 / 0.90)]({lines}3) |"),
+        format!("| [~~60.0 / 0.15 / 0.90~~]({lines}9) |"),
+        format!("| [aborted]({lines}11) |"),
+        format!("| [Tacho (1 core)]({lines}4) | 40,000 | 80.00 |"),
+        format!("| [qos1 20K]({lines}2) | Tacho |"),
+    ] {
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+    assert!(!documents.summary.contains("rows.jsonl"), "it stands in another folder");
+    let name = "true_100_100_qos0_p1024_50mps";
+    let rows = [row("other", name, name, 10_000, 50.0, "ok")];
+    let (_folder, path) = folder("2026-11-22-bifromq", "bifromq", &rows);
+    let documents = Documents::of(&Results::load(&path).expect("a record"));
+    let lines = lines.replace("guide", "bifromq");
+    let line = format!("| not run | [0.15 / 0.90 / 0.50]({lines}1) |");
+    let text = file(&documents, "README.md");
+    assert!(text.contains(&line), "{text}");
+    assert!(!documents.summary.contains("rows.jsonl"));
+}
+
+#[test]
+fn the_guides_own_tables_stand_beside_the_step_nearest_to_75_percent() {
+    let documents = guide();
+    let text = plain(file(&documents, "README.md"));
     let section = text.split("## Symmetric, QoS 1").nth(1).expect("a section");
     let section = section.split("\n## ").next().expect("its text");
     assert!(
@@ -194,7 +235,7 @@ fn rows_of_bifromq_stand_beside_what_is_published() {
     ];
     let (_folder, path) = folder("2026-11-22-bifromq", "bifromq", &rows);
     let documents = Documents::of(&Results::load(&path).expect("a record"));
-    let text = file(&documents, "README.md");
+    let text = plain(file(&documents, "README.md"));
     let line = format!(
         "| {one} | 5,000 | 0.31 / 0.43 / 0.8 | 0.15 / 0.90 / 0.25 | (0.15 / 0.90 / 0.50) |"
     );

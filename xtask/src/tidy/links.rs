@@ -52,10 +52,17 @@ impl<'a> Links<'a> {
             Some(anchors) if !anchor.is_empty() && !anchors.contains(anchor) => {
                 Err(format!("{file} has no such heading"))
             }
+            None if is_line(anchor) => Ok(()),
             None if !anchor.is_empty() => Err(format!("{file} has no headings")),
             _ => Ok(()),
         }
     }
+}
+
+/// Does it mean a line, as `L12` does?
+fn is_line(anchor: &str) -> bool {
+    let number = anchor.strip_prefix('L').map(str::parse::<u32>);
+    number.is_some_and(|number| number.is_ok_and(|number| number > 0))
 }
 
 /// A path as seen from the folder of a file; `None` when it leaves the repository.
@@ -151,6 +158,7 @@ mod tests {
             "pictures",
             "pictures/one.svg",
             "../src/x.rs",
+            "../src/x.rs#L12",
         ];
         assert_eq!(complaints(&good), Vec::<String>::new());
     }
@@ -163,6 +171,7 @@ mod tests {
             ("guide.md#no-heading", "docs/guide.md has no such heading"),
             ("guide.md#more-2", "docs/guide.md has no such heading"),
             ("../src/x.rs#top", "src/x.rs has no headings"),
+            ("../src/x.rs#L0", "src/x.rs has no headings"),
             ("../../elsewhere.md", "it leads out of the repository"),
             ("#nothing", "docs/a.md has no such heading"),
         ];
