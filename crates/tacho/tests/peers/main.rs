@@ -6,6 +6,7 @@
 mod access;
 mod against_mosquitto;
 mod another_host;
+mod beside_jmeter;
 mod bridges;
 mod broker;
 mod collectd;
@@ -56,6 +57,7 @@ fn main() {
     scenarios::register(&mut trials);
     storms::register(&mut trials);
     plans::register(&mut trials);
+    beside_jmeter::register(&mut trials);
     persistent::register(&mut trials);
     another_host::register(&mut trials);
     report::register(&mut trials);
