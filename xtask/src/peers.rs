@@ -2,8 +2,8 @@
 //!
 //! Debian's mosquitto, its command line clients, collectd, Prometheus, Java and Chromium come from
 //! the system's packages; paho-mqtt, matplotlib, mqtt.js, playwright-core, Grafana's types, JMeter,
-//! HdrHistogram and InfluxDB are installed into `peers` in the target folder, never into the
-//! system.
+//! HdrHistogram, InfluxDB and OpenTelemetry's collector are installed into `peers` in the target
+//! folder, never into the system.
 
 use std::env;
 use std::fs;
@@ -23,6 +23,10 @@ const NPM_PACKAGES: [&str; 4] =
 
 /// The last InfluxDB 1 that needs Go alone; pinned, with its modules, in `xtask/peers/influxdb`.
 const INFLUXDB: &str = "1.8.3";
+
+/// OpenTelemetry's collector, with one receiver and one exporter; its modules are pinned in
+/// `xtask/peers/otelcol`.
+const OTELCOL: &str = "0.165.0";
 
 /// A broker to measure beside others.
 #[cfg(target_os = "linux")]
@@ -60,6 +64,7 @@ pub(crate) fn install() -> Result<()> {
         ("paho-mqtt and matplotlib (PyPI)", from_pypi),
         ("mqtt, playwright-core and @grafana/schema (npm)", from_npm),
         ("InfluxDB", influxdb),
+        ("OpenTelemetry's collector", otelcol),
         ("JMeter and HdrHistogram (Maven)", from_maven),
     ]
     .map(|(name, install)| (name, patiently(name, install)))
@@ -179,6 +184,17 @@ fn influxdb() -> Result<()> {
         }
         result => result,
     }
+}
+
+/// The collector, built where Go is installed: that takes a minute or two, once.
+fn otelcol() -> Result<()> {
+    let program = dir().join("bin").join("otelcol");
+    let installed = shell::output(shell::command(&program).arg("--version"));
+    if installed.is_ok_and(|text| text.contains(OTELCOL)) {
+        return Ok(());
+    }
+    let flags = format!("-ldflags=-s -w -X main.version={OTELCOL}");
+    go_build("otelcol", (".", &[&flags]), &program)
 }
 
 /// JMeter, without a distribution: its libraries and settings as Maven Central has them.

@@ -16,6 +16,7 @@ mod jmeter;
 mod mosquitto_clients;
 mod node_exporter;
 mod operations;
+mod otlp;
 mod pages;
 mod persistent;
 mod plans;
@@ -53,6 +54,7 @@ fn main() {
     operations::register(&mut trials);
     prometheus::register(&mut trials);
     influxdb::register(&mut trials);
+    otlp::register(&mut trials);
     pushing::register(&mut trials);
     scenarios::register(&mut trials);
     storms::register(&mut trials);

@@ -33,6 +33,8 @@ pub(crate) enum Peer {
     Promtool,
     Curl,
     InfluxDb,
+    /// OpenTelemetry's collector.
+    OtelCollector,
     /// Grafana's types, and a compiler that checks them.
     GrafanaSchema,
     /// Java with JMeter's and HdrHistogram's libraries.
@@ -59,6 +61,7 @@ impl Peer {
             Self::Promtool => "promtool",
             Self::Curl => "curl",
             Self::InfluxDb => "influxd",
+            Self::OtelCollector => "otelcol",
             Self::GrafanaSchema => "@grafana/schema",
             Self::Jmeter => "JMeter",
             Self::Matplotlib => "matplotlib",
@@ -94,6 +97,10 @@ impl Peer {
             Self::MqttJs => {
                 let library = peers_dir().join("node_modules").join("mqtt");
                 library.is_dir().then(|| on_path("node")).flatten()
+            }
+            // Another one may have other parts.
+            Self::OtelCollector => {
+                Some(peers_dir().join("bin").join(self.name())).filter(|built| built.is_file())
             }
             // The system's may be an older one.
             Self::InfluxDb => {
