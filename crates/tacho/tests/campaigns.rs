@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use tacho_testkit::runs::{assert_code, rows};
+use tacho_testkit::runs::{assert_code, assert_points_of_steps, rows};
 
 /// A load that any machine carries.
 const SMALL: [&str; 14] = [
@@ -267,9 +267,12 @@ fn a_capacity_search_ends_with_an_interval() {
         "2",
         "--no-profile",
     ];
-    let output = tacho(&arguments, &SMALL, &dir);
+    let points = folder.path().join("points.jsonl");
+    let out = format!("json={}", points.display());
+    let output = tacho(&arguments, &[&SMALL[..], &["--out", &out]].concat(), &dir);
     let table = text(&output.stdout);
     let summary = summary(&dir);
+    assert_points_of_steps(&points, &dir);
     let capacity = &summary["capacity"];
     assert_eq!(summary["kind"], "capacity");
     let trials = capacity["trials"].as_array().expect("trials");
@@ -326,10 +329,12 @@ fn a_suite_runs_its_rows_and_reports_skipped_ones() {
         "--tolerate",
         "steal=100%,others=100%,waiting=100%",
     ];
-    let output = tacho(&arguments, &[], &dir);
+    let points = folder.path().join("points.jsonl");
+    let output = tacho(&arguments, &["--out", &format!("json={}", points.display())], &dir);
     let said = text(&output.stderr);
     let summary = summary(&dir);
     assert_code(output.status.code(), &summary, &[]);
+    assert_points_of_steps(&points, &dir);
     assert_eq!((&summary["kind"], &summary["scenario"]), (&"suite".into(), &"guide".into()));
     // Labels are totals, and say what the rates were multiplied by.
     let steps = rows(&summary);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use tacho_testkit::runs::assert_code;
+use tacho_testkit::runs::{assert_code, assert_points_of_steps};
 
 use serde_json::{Value, json};
 
@@ -54,6 +54,8 @@ fn a_session_makes_its_repeats_in_turns_and_leaves_a_record() {
     let dir = folder.path().join("session");
     let junit = folder.path().join("junit.xml");
     let junit_name = junit.to_str().expect("a name");
+    let points = folder.path().join("points.jsonl");
+    let out = format!("json={}", points.display());
     let arguments = [
         "symmetric",
         "--repeats",
@@ -72,9 +74,12 @@ fn a_session_makes_its_repeats_in_turns_and_leaves_a_record() {
         "zh",
         "--junit",
         junit_name,
+        "--out",
+        &out,
     ];
     let output = tacho(&[&arguments[..], &SMALL].concat(), &dir);
     let (said, table) = (text(&output.stderr), text(&output.stdout));
+    assert_points_of_steps(&points, &dir);
     // Two repeats are too few for an interval, so that the condition cannot be told.
     assert_eq!(output.status.code(), Some(111), "{said}\n{table}");
     let record = read(&dir.join("comparison.json"));
