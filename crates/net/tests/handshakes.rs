@@ -350,6 +350,40 @@ fn sessions_resume() {
 }
 
 #[test]
+fn a_resumed_session_keeps_the_certificate_of_its_client_until_it_is_revoked() {
+    let folder = tempfile::tempdir().unwrap();
+    let ca = Authority::new(folder.path(), "ca");
+    let identity = ca.issue_to("first", 1);
+    let list = ca.revoke("list.crl", &[], 2100);
+    let server = TlsServer::new(reading_lists(&ca, vec![list])).unwrap();
+    let client = client(&TlsClientSettings {
+        cert: Some(identity.cert),
+        key: Some(identity.key),
+        ..trusting(&ca.ca)
+    });
+    let handshake = || {
+        let (mut ours, mut theirs) = (client.filter().unwrap(), server.filter().unwrap());
+        let (mut up, mut down) = (Vec::new(), Vec::new());
+        ours.outbound(&[], &mut up).unwrap();
+        theirs.inbound(&up, &mut Vec::new()).unwrap();
+        theirs.outbound(&[], &mut down).unwrap();
+        ours.inbound(&down, &mut Vec::new()).unwrap();
+        let is_done = talk(&mut ours, &mut theirs, 1000).is_ok();
+        (is_done, down.len(), theirs)
+    };
+    let (_, first, _) = handshake();
+    let (is_done, second, theirs) = handshake();
+    assert!(is_done && second + 200 < first, "{first}, then {second} bytes");
+    let own = theirs.peer_certificates().unwrap().own().to_vec();
+    assert!(own.windows(5).any(|bytes| bytes == b"first"));
+    // A session of before is not resumed by other lists.
+    ca.revoke("list.crl", &[1], 2100);
+    assert!(matches!(server.reload(), Some(Ok(TlsReloaded { judges_anew: true }))));
+    let (is_done, third, theirs) = handshake();
+    assert!(!is_done && third + 200 > first && theirs.peer_certificates().is_none());
+}
+
+#[test]
 fn early_output_waits_and_too_much_of_it_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new(folder.path(), "ca");
