@@ -1,13 +1,14 @@
 //! Ranges of addresses, as files of access control name them.
 
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::toml_text::shown;
 
 /// Addresses that begin with the same bits. An IPv6 address that stands for one of IPv4 counts as
 /// that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AddressRange {
+pub struct AddressRange {
     is_v4: bool,
     len: u32,
     /// Those of IPv4 are the first 32.
@@ -16,7 +17,10 @@ pub(crate) struct AddressRange {
 
 impl AddressRange {
     /// One address, or a prefix with its length.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// A sentence: the text is neither, or has bits behind the prefix.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
                 "{} is no address: it must be as 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32",
@@ -58,7 +62,8 @@ impl AddressRange {
         }
     }
 
-    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+    /// Whether an address is one of them.
+    pub fn contains(&self, address: IpAddr) -> bool {
         let one = Self::one(address);
         one.is_v4 == self.is_v4 && one.bits & mask(self.len) == self.bits
     }
@@ -73,6 +78,16 @@ impl AddressRange {
 
     pub(crate) const fn bits(&self) -> u128 {
         self.bits
+    }
+}
+
+impl fmt::Display for AddressRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { is_v4, len, bits } = *self;
+        match is_v4 {
+            true => write!(f, "{}/{len}", Ipv4Addr::from_bits((bits >> 96) as u32)),
+            false => write!(f, "{}/{len}", Ipv6Addr::from_bits(bits)),
+        }
     }
 }
 
@@ -100,6 +115,7 @@ mod tests {
         ] {
             let parsed = AddressRange::parse(range).expect(range);
             assert_eq!(parsed.contains(address.parse().expect(address)), expected, "{range}");
+            assert_eq!(AddressRange::parse(&parsed.to_string()), Ok(parsed));
         }
     }
 }

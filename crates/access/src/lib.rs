@@ -12,6 +12,7 @@
 //! - [`AccessList`]: the rules of a broker: a [`RuleSet`], from a rules file in TOML, or an
 //!   [`Acl`], in the format of mosquitto and evaluated as mosquitto does.
 //! - [`Bans`]: addresses, client identifiers and users that may not connect.
+//! - [`AddressRange`]: addresses that begin with the same bits.
 //!
 //! Nothing here knows sockets, sessions or time; nothing recurses, and the work of every call is
 //! bounded. Parsing takes untrusted text: it never panics, and errors name file and line.
@@ -37,6 +38,7 @@ mod toml_text;
 mod users;
 
 pub use acl::Acl;
+pub use address::AddressRange;
 pub use bans::{Ban, Bans};
 pub use certificate::{CertificateError, CertificateName, certificate_of_file};
 pub use client_rules::ClientRules;

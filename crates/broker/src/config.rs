@@ -9,6 +9,7 @@ mod jwt;
 mod limits;
 mod listener;
 mod overload;
+mod proxy;
 mod queue;
 mod strategy;
 
@@ -34,6 +35,7 @@ pub use jwt::{JwtSettings, OnExpiry, TokenPlace};
 pub use limits::Limits;
 pub use listener::{Listener, RawListener, RawTls, Transport, parse_address};
 pub use overload::Overload;
+pub use proxy::TrustedProxies;
 pub use queue::QueuePolicy;
 pub(crate) use queue::{QueueLimits, QueuePolicies};
 pub use strategy::SharedStrategy;
@@ -77,7 +79,7 @@ pub enum ConfigError {
     },
     /// A listener that other machines can reach and where no login is needed requires consent.
     #[error(
-        "the listener {0} is not on loopback, and every client that reaches it may publish and \
+        "the listener {0} is not on loopback, or behind a proxy, and every client that reaches it may publish and \
          subscribe: set `password_file` in [access] (or pass --password-file), or set \
          `allow_anonymous = true` (or pass --allow-anonymous) to allow this, or listen on 127.0.0.1"
     )]
@@ -100,6 +102,14 @@ pub enum ConfigError {
          formats of the same, so use one of them"
     )]
     TwoAccessLists,
+    /// The keys of a listener do not fit together.
+    #[error("the listener {listener}: {what}")]
+    Listener {
+        /// The listener.
+        listener: String,
+        /// What is wrong, and what to do.
+        what: String,
+    },
     /// A file of access control cannot be used.
     #[error(transparent)]
     Access(#[from] FileError),

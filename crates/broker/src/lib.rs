@@ -13,6 +13,7 @@ mod config;
 mod control;
 mod delivery;
 mod durable;
+mod gate;
 mod hops;
 mod keys;
 mod login_answer;
@@ -42,7 +43,8 @@ pub use config::{
     Durability, EgressRule, IngressRule, JwtSettings, Level, Limits, Listener, Mapping, OnDeny,
     OnExpiry, Overload, Password, QueuePolicy, RawBridge, RawBridgeTls, RawConfig, RawListener,
     RawRule, RawTls, Remote, SHARDS_MAX, Secret, SessionTakeover, SharedStrategy, SourceText,
-    SubscribeCheck, Template, TemplateError, TokenPlace, Transport, Values, parse_address,
+    SubscribeCheck, Template, TemplateError, TokenPlace, Transport, TrustedProxies, Values,
+    parse_address,
 };
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};

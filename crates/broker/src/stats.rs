@@ -117,6 +117,10 @@ counters! {
     refused_connections_total,
     /// Connections lost before their CONNECT: failed TLS or WebSocket handshakes, and resets.
     failed_handshakes_total,
+    /// Connections refused: the listener is for proxies, and the address is not one of theirs.
+    refused_proxies_total,
+    /// Connections of proxies closed: they began with no PROXY header, or with a malformed one.
+    refused_proxy_headers_total,
     /// CONNECT packets accepted.
     connects_total,
     /// Connections closed before their CONNECT to make room for newer ones.

@@ -197,6 +197,16 @@ impl<H: Handler> Net<H> {
         }
     }
 
+    /// Has a connection begin with a header of the PROXY protocol. To be called in `accepted`,
+    /// instead of [`set_filter`](Self::set_filter): [`Handler::proxied`] follows, and a filter is
+    /// set there. A connection with another beginning fails with a
+    /// [`HeaderError`](crate::proxy::HeaderError).
+    pub fn expect_proxy_header(&mut self, conn: ConnId) {
+        if let Some(found) = self.conns.get_mut(conn) {
+            found.header_due = true;
+        }
+    }
+
     /// Marks a connection that was accepted or attached as no longer a newcomer: from now on it is
     /// served before those, see [`LoopConfig::newcomers_budget_ns`].
     ///
@@ -287,10 +297,11 @@ impl<H: Handler> Net<H> {
         self.conns.ids().filter(|&id| self.is_open(id))
     }
 
-    /// The peer's address, if the connection exists and the system still knows it.
+    /// The peer's address, if the connection exists and the system still knows it; behind a proxy
+    /// the client's, see [`expect_proxy_header`](Self::expect_proxy_header).
     #[must_use]
     pub fn peer_addr(&self, conn: ConnId) -> Option<SocketAddr> {
-        self.conns.get(conn)?.stream.peer_addr().ok()
+        self.conns.get(conn)?.peer_addr().ok()
     }
 
     /// The certificates of the peer, if the connection has TLS and the peer has proved to have any.

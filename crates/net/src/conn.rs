@@ -1,6 +1,7 @@
 //! The state of one connection.
 
 use std::io;
+use std::net::SocketAddr;
 
 use crate::filter::Filter;
 use crate::output::Output;
@@ -166,6 +167,8 @@ pub(crate) struct Conn<S> {
     pub(crate) later_bytes: usize,
     /// The handler has not called the connection established: it is served after those that are.
     pub(crate) newcomer: bool,
+    /// The header of a proxy is not complete; its beginning is in `partial`.
+    pub(crate) header_due: bool,
     /// The output was above the high-water mark: `drained` is due when it reaches the low one.
     pub(crate) drained_due: bool,
     pub(crate) output: Output<S>,
@@ -174,6 +177,8 @@ pub(crate) struct Conn<S> {
     /// Or the beginning of a large unit; `partial` is empty then.
     pub(crate) unit: Option<Box<Unit>>,
     pub(crate) filter: Option<Box<Filtering<S>>>,
+    /// The client's address as its proxy has told it.
+    pub(crate) client_addr: Option<Box<SocketAddr>>,
     /// The share of `output` and of the filter's output in the loop's total.
     pub(crate) output_counted: usize,
     /// The share of `partial` and `unit` in the loop's total.
@@ -197,11 +202,13 @@ impl<S: AsRef<[u8]>> Conn<S> {
             on_later: false,
             later_bytes: 0,
             newcomer: false,
+            header_due: false,
             drained_due: false,
             output: Output::new(),
             partial: Vec::new(),
             unit: None,
             filter: None,
+            client_addr: None,
             output_counted: 0,
             input_counted: 0,
         }
@@ -224,6 +231,14 @@ impl<S: AsRef<[u8]>> Conn<S> {
     #[inline]
     pub(crate) fn input_bytes(&self) -> usize {
         self.partial.capacity() + self.unit.as_ref().map_or(0, |unit| unit.allocated())
+    }
+
+    /// The peer's address, or the client's behind a proxy.
+    pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
+        match &self.client_addr {
+            Some(address) => Ok(**address),
+            None => self.stream.peer_addr(),
+        }
     }
 
     /// Whether the handler may write to this connection.

@@ -1,5 +1,7 @@
 //! A connection on its way from one loop to another.
 
+use std::net::SocketAddr;
+
 use crate::conn::{Conn, Demand, Filtering, Phase, ReadSide};
 use crate::output::Output;
 use crate::stream::Stream;
@@ -17,6 +19,8 @@ pub struct Detached<S> {
     unread: Vec<u8>,
     output: Output<S>,
     filter: Option<Box<Filtering<S>>>,
+    client_addr: Option<Box<SocketAddr>>,
+    header_due: bool,
 }
 
 impl<S: AsRef<[u8]>> Detached<S> {
@@ -29,6 +33,8 @@ impl<S: AsRef<[u8]>> Detached<S> {
             unread: bytes,
             output: conn.output,
             filter: conn.filter,
+            client_addr: conn.client_addr,
+            header_due: conn.header_due,
         }
     }
 
@@ -50,6 +56,8 @@ impl<S: AsRef<[u8]>> Detached<S> {
             conn.read_side = ReadSide::Readable;
         }
         conn.filter = self.filter;
+        conn.client_addr = self.client_addr;
+        conn.header_due = self.header_due;
         conn
     }
 }

@@ -47,12 +47,18 @@
 //! called when a handshake is complete. If the filter sees the end of the peer's data, the handler
 //! receives all bytes before it first.
 //!
+//! # Proxies
+//!
+//! [`Net::expect_proxy_header`] has a connection begin with a header of the PROXY protocol
+//! ([`proxy`]), before its filter: [`Net::peer_addr`] tells the client's address from then on.
+//!
 //! # Simulation
 //!
 //! With the feature `sim` (for tests) the module `sim` drives the same handlers without sockets,
 //! threads and clock.
 
 pub mod clock;
+pub mod proxy;
 #[cfg(feature = "sim")]
 pub mod sim;
 pub mod tls;

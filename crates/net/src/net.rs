@@ -42,6 +42,13 @@ pub trait Handler: Sized {
     /// [`LoopConfig::listeners`](crate::LoopConfig::listeners).
     fn accepted(&mut self, net: &mut Net<Self>, conn: ConnId, listener: usize);
 
+    /// The header of [`Net::expect_proxy_header`] is complete, and [`Net::peer_addr`] is the
+    /// client's address. What came behind it is passed on after this call, through a filter that is
+    /// set in it.
+    fn proxied(&mut self, net: &mut Net<Self>, conn: ConnId) {
+        let _ = (net, conn);
+    }
+
     /// [`Net::connect`] has succeeded or failed. After a failure the connection no longer exists
     /// and `closed` is not called for it.
     fn connected(&mut self, net: &mut Net<Self>, conn: ConnId, result: io::Result<()>) {

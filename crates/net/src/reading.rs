@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::conn::{Closed, ConnId, Demand, Phase, ReadSide, WriteSide};
 use crate::net::{Handler, Net};
+use crate::proxy::{HEADER_BYTES_MAX, ProxyHeader};
 use crate::readiness::Readiness;
 use crate::unit::{PIECE_BYTES, Unit};
 
@@ -71,6 +72,10 @@ impl<H: Handler> Net<H> {
             Phase::Connecting => return self.finish_connect(handler, id),
             Phase::Ending | Phase::Aborting => return,
             Phase::Lingering => return self.discard_input(id, buffer),
+        }
+        if conn.header_due {
+            self.read_header(handler, id, buffer);
+            return self.keep_ready(id);
         }
         match conn.demand {
             Demand::Flowing => {}
@@ -302,6 +307,36 @@ impl<H: Handler> Net<H> {
         }
     }
 
+    /// One read of a connection that begins with the header of a proxy. What comes behind the
+    /// header takes the usual way.
+    fn read_header(&mut self, handler: &mut H, id: ConnId, buffer: &mut ReadBuffer) {
+        let room = buffer.read_bytes_max.min(HEADER_BYTES_MAX);
+        let Got::Bytes(len) = self.read(id, &mut buffer.bytes[..room]) else { return };
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        conn.partial.extend_from_slice(&buffer.bytes[..len]);
+        let header = match ProxyHeader::parse(&conn.partial) {
+            Ok(Some(header)) => header,
+            Ok(None) => return,
+            Err(error) => return self.fail(id, Closed::Error(error.into())),
+        };
+        conn.header_due = false;
+        conn.client_addr = header.client.map(Box::new);
+        let mut behind = std::mem::take(&mut conn.partial);
+        behind.drain(..header.len);
+        handler.proxied(self, id);
+        let Some(conn) = self.conns.get(id) else { return };
+        if behind.is_empty() || conn.phase != Phase::Open {
+            return;
+        }
+        if conn.filter.is_some() {
+            self.pass_filtered(handler, id, &behind);
+        } else if conn.demand == Demand::Paused {
+            self.put_back(id, behind);
+        } else {
+            self.pass_kept(handler, id, behind);
+        }
+    }
+
     /// One read, whose bytes pass through the filter.
     fn read_filtered(&mut self, handler: &mut H, id: ConnId, buffer: &mut ReadBuffer) {
         let Some(conn) = self.conns.get_mut(id) else { return };
@@ -309,17 +344,22 @@ impl<H: Handler> Net<H> {
         if let Some(why) = filtering.over.take() {
             return self.end(id, why);
         }
-        let Got::Bytes(len) = self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]) else {
-            return;
-        };
+        if let Got::Bytes(len) = self.read(id, &mut buffer.bytes[..buffer.read_bytes_max]) {
+            self.pass_filtered(handler, id, &buffer.bytes[..len]);
+        }
+    }
+
+    /// Passes bytes of the wire through the filter, and what comes out to the handler.
+    fn pass_filtered(&mut self, handler: &mut H, id: ConnId, wire: &[u8]) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         let Some(filtering) = conn.filter.as_mut() else { return };
+        let is_paused = conn.demand == Demand::Paused;
         let mut plain = std::mem::take(&mut conn.partial);
         if plain.capacity() == 0 {
             plain = self.pool.take();
         }
         let before = plain.len();
-        let result = filtering.filter.inbound(&buffer.bytes[..len], &mut plain);
+        let result = filtering.filter.inbound(wire, &mut plain);
         let speaks = filtering.filter.wants_write() || result.is_err();
         filtering.over = match result {
             Err(error) => Some(Closed::Error(error)),
@@ -345,7 +385,7 @@ impl<H: Handler> Net<H> {
                 _ => return,
             };
         }
-        if grown {
+        if grown && !is_paused {
             self.pass_plain(handler, id, plain);
         } else if plain.is_empty() {
             self.pool.give(plain);

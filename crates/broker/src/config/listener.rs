@@ -15,6 +15,7 @@ use tacho_net::ws::WsServer;
 
 use super::{
     AccessSettings, CertificateClientId, CertificateLogin, ConfigError, Level, QueuePolicy,
+    TrustedProxies,
 };
 
 /// The usual path of MQTT over WebSocket.
@@ -80,6 +81,10 @@ pub struct RawListener {
     /// Admits clients without credentials: beside a password file, or where there is none although
     /// the listener is not on loopback.
     pub allow_anonymous: Option<bool>,
+    /// Connections are those of proxies, and begin with a header of the PROXY protocol.
+    pub proxy_protocol: Option<bool>,
+    /// Ranges of addresses of these proxies; others are refused.
+    pub proxy_trusted: Option<Vec<String>>,
 }
 
 /// `[tls]` as in the file: the certificates of the listeners that configure none.
@@ -130,6 +135,8 @@ pub struct Listener {
     /// Whether clients without credentials are admitted although others log in, or although the
     /// listener is not on loopback.
     pub allow_anonymous: bool,
+    /// Connections begin with a PROXY header, and are those of these proxies.
+    pub proxies: Option<TrustedProxies>,
 }
 
 impl Transport {
@@ -174,6 +181,8 @@ impl RawListener {
             clean_queue_full: None,
             password_file: None,
             allow_anonymous: None,
+            proxy_protocol: None,
+            proxy_trusted: None,
         }
     }
 
@@ -188,6 +197,7 @@ impl RawListener {
         let persistent_queue_full = self.persistent_queue_full;
         let clean_queue_full = self.clean_queue_full;
         let certificates = self.certificate_login();
+        let proxies = self.proxies()?;
         let Self { address, transport, cert, key, client_ca, require_client_certificate, .. } =
             self;
         let (path, client_crl) = (self.path, self.client_crl);
@@ -240,6 +250,14 @@ impl RawListener {
             has_tokens,
             certificates,
             allow_anonymous,
+            proxies,
+        })
+    }
+
+    fn proxies(&self) -> Result<Option<TrustedProxies>, ConfigError> {
+        let trusted = self.proxy_trusted.as_deref();
+        TrustedProxies::resolve(self.proxy_protocol, trusted, self.address).map_err(|what| {
+            ConfigError::Listener { listener: shown(self.transport, self.address), what }
         })
     }
 
@@ -330,14 +348,16 @@ impl Listener {
             || self.password_file.is_some()
             || self.certificates.is_some()
             || self.allow_anonymous
+            || self.proxies.is_some()
     }
 
-    /// Whether other machines reach it without logging in, and it does not say itself that they
-    /// may.
+    /// Whether other machines reach it, perhaps by a proxy, without logging in, and it does not say
+    /// itself that they may.
     pub(super) fn needs_consent(&self) -> bool {
         let has_logins =
             self.password_file.is_some() || self.has_tokens || self.certificates.is_some();
-        !self.address.ip().is_loopback() && !has_logins && !self.allow_anonymous
+        let is_reached = !self.address.ip().is_loopback() || self.proxies.is_some();
+        is_reached && !has_logins && !self.allow_anonymous
     }
 
     /// Reads its certificates.
@@ -399,6 +419,9 @@ impl Listener {
             text.push_str("allow_anonymous = true\n");
         }
         text.push_str(&self.describe_certificates());
+        if let Some(proxies) = &self.proxies {
+            text.push_str(&proxies.describe());
+        }
         if let Some(TlsServerSettings { clients: ClientCertificates::Required(_), .. }) = &self.tls
         {
             text.push_str("require_client_certificate = true\n");

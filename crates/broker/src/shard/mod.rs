@@ -155,6 +155,10 @@ impl Handler for Shard {
         self.connection_accepted(net, conn, listener);
     }
 
+    fn proxied(&mut self, net: &mut Net, conn: ConnId) {
+        self.connection_proxied(net, conn);
+    }
+
     fn input(&mut self, net: &mut Net, conn: ConnId, data: &[u8]) -> usize {
         self.refresh_routes();
         let used = self.connection_input(net, conn, data);

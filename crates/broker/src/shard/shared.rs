@@ -14,6 +14,7 @@ use crate::bridge::Bridges;
 use crate::config::{self, Config, Limits, QueuePolicies, SharedStrategy};
 use crate::durable::Durable;
 use crate::durable::start::RecoveryContext;
+use crate::gate::Gate;
 use crate::memory::Memory;
 use crate::permits::Quota;
 use crate::room::Room;
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) retained_totals: Arc<RetainedTotals>,
     /// What each listener puts between its sockets and us.
     pub(crate) transports: Vec<ServerTransport>,
+    /// What each listener lets in.
+    pub(crate) gates: Vec<Gate>,
     pub(crate) overload: config::Overload,
     pub(crate) sessions_per_shard_max: usize,
     /// Methods of enhanced authentication; without them none is known.
@@ -75,6 +78,7 @@ impl Shared {
             room: Room::new(config.shards),
             queue_policies: config.queue_policies(),
             backlogged: Quota::new(config.shards),
+            gates: Gate::all(config),
             overload: config.overload.clone(),
             limits: config.limits.clone(),
             strategy: config.shared_strategy,

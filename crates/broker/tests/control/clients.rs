@@ -57,6 +57,17 @@ fn pages_show_every_session_once() {
 }
 
 #[test]
+fn a_client_behind_a_proxy_is_listed_with_its_own_address() {
+    let broker = TestBroker::with_metrics(
+        "[[listeners]]\naddress = '127.0.0.1:0'\nallow_anonymous = true\nproxy_protocol = true\n",
+    );
+    let mut client = Client::open(broker.addresses()[1], Version::V5);
+    client.send_raw(b"PROXY TCP6 2001:db8::7 2001:db8::1 40000 1883\r\n");
+    client.connect(&connect("c", Version::V5));
+    assert_eq!(json(&broker, "/clients")["clients"][0]["address"], "[2001:db8::7]:40000");
+}
+
+#[test]
 fn a_client_that_does_not_read_is_listed_as_slow_among_others() {
     let broker = TestBroker::with_metrics("shards = 2\n[limits]\noutput_bytes_max = 65536");
     let mut deaf = broker.connected("deaf \"and\" dumb", Version::V5);

@@ -14,6 +14,8 @@ pub mod configuration;
 pub mod jmeter;
 #[cfg(feature = "journal")]
 pub mod journal;
+#[cfg(feature = "net")]
+pub mod proxy;
 #[cfg(feature = "scenario")]
 pub mod scenario;
 #[cfg(feature = "net")]

@@ -1,9 +1,15 @@
 //! Connections come and go.
 
+use std::fmt::Display;
+use std::io;
+use std::net::SocketAddr;
+
+use tacho_net::proxy::HeaderError;
 use tacho_net::{Closed, ConnId, ServerTransport};
 use tacho_session::server::End;
 
 use super::Connection;
+use super::log::OrUnknown;
 use crate::mail::Adopted;
 use crate::permits::Permit;
 use crate::shard::timers::TimerToken;
@@ -28,29 +34,89 @@ impl Shard {
             net.abort(conn);
             return;
         }
+        let is_admitted = match &self.shared.gates[listener].proxies {
+            Some(proxies) => {
+                let proxy = net.peer_addr(conn);
+                let is_trusted = proxy.is_some_and(|proxy| proxies.trusts(proxy.ip()));
+                if is_trusted {
+                    net.expect_proxy_header(conn);
+                } else {
+                    self.stats.refused_proxies_total.increment();
+                    let why = "the listener is for proxies, and the address is not in \
+                               `proxy_trusted`";
+                    self.tell_refused_connection(net, proxy, &why);
+                }
+                is_trusted
+            }
+            None => self.admit(net, conn, listener),
+        };
+        if is_admitted {
+            self.open(net, conn, listener as u16);
+        } else {
+            net.abort(conn);
+        }
+    }
+
+    /// A proxy has told the address of its client.
+    pub(in crate::shard) fn connection_proxied(&mut self, net: &mut Net, conn: ConnId) {
+        let Connection::Opening { listener, .. } = self.connections.get(conn) else { return };
+        if !self.admit(net, conn, usize::from(listener)) {
+            self.drop_connection(net, conn);
+            net.abort(conn);
+        }
+    }
+
+    /// Whether a connection whose client's address is known is served; begins its transport.
+    fn admit(&mut self, net: &mut Net, conn: ConnId, listener: usize) -> bool {
         // Before a handshake is paid for. Others are told at CONNECT.
         let transport = &self.shared.transports[listener];
         let is_encrypted = matches!(transport, ServerTransport::Tls(_) | ServerTransport::Wss(..));
         if is_encrypted && self.is_banned(net, conn) {
             self.stats.refused_banned_total.increment();
-            net.abort(conn);
-            return;
+            return false;
         }
         if is_encrypted && let Some(banned) = self.ban_of_address(net, conn) {
             self.tell_banned_connection(net, conn, &banned);
-            net.abort(conn);
-            return;
+            return false;
         }
         match self.shared.transports[listener].filter() {
             Ok(None) => {}
             Ok(Some(filter)) => net.set_filter(conn, filter),
             Err(error) => {
                 tracing::error!(shard = self.id, %error, "a connection cannot be served");
-                net.abort(conn);
-                return;
+                return false;
             }
         }
-        self.open(net, conn, listener as u16);
+        true
+    }
+
+    /// A connection ended before its CONNECT, by a fault of what came before it.
+    fn handshake_failed(&mut self, net: &Net, conn: ConnId, error: &io::Error) {
+        let is_header = error.get_ref().is_some_and(|inner| inner.is::<HeaderError>());
+        if is_header {
+            self.stats.refused_proxy_headers_total.increment();
+            self.tell_refused_connection(net, net.peer_addr(conn), &error);
+        } else {
+            self.stats.failed_handshakes_total.increment();
+            tracing::debug!(shard = self.id, connection = conn.index(), %error, "no connection");
+        }
+    }
+
+    /// A connection of which no client is heard.
+    #[cold]
+    fn tell_refused_connection(
+        &mut self,
+        net: &Net,
+        address: Option<SocketAddr>,
+        why: &dyn Display,
+    ) {
+        let Some(untold) = self.access.line(net.now_ns()) else { return };
+        tracing::info!(
+            address = %OrUnknown(address),
+            why = %format_args!("\"{why}\""),
+            untold,
+            "connection refused"
+        );
     }
 
     /// A connection left this shard, closed or moved to another one with its permit.
@@ -106,9 +172,7 @@ impl Shard {
             | Connection::LoggingIn { timer, .. } => {
                 net.cancel_timer(timer);
                 if let Closed::Error(error) = why {
-                    self.stats.failed_handshakes_total.increment();
-                    let connection = conn.index();
-                    tracing::debug!(shard = self.id, connection, %error, "no connection");
+                    self.handshake_failed(net, conn, error);
                 }
             }
             Connection::Committing { timer, session, .. } => {

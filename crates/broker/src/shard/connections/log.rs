@@ -110,7 +110,7 @@ const fn transport(transport: Option<&ServerTransport>) -> &'static str {
 }
 
 /// A value that the system may not tell.
-struct OrUnknown<T>(Option<T>);
+pub(super) struct OrUnknown<T>(pub(super) Option<T>);
 
 impl<T: Display> Display for OrUnknown<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
