@@ -8,6 +8,7 @@ mod durability;
 mod jwt;
 mod limits;
 mod listener;
+mod origins;
 mod overload;
 mod proxy;
 mod queue;

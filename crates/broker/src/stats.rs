@@ -121,6 +121,8 @@ counters! {
     refused_proxies_total,
     /// Connections of proxies closed: they began with no PROXY header, or with a malformed one.
     refused_proxy_headers_total,
+    /// WebSockets refused: the web page that opens them is not in `origins` of the listener.
+    refused_origins_total,
     /// CONNECT packets accepted.
     connects_total,
     /// Connections closed before their CONNECT to make room for newer ones.

@@ -433,7 +433,7 @@ fn secure_web_sockets() -> (impl Fn() -> Pair, tempfile::TempDir) {
     };
     let (tls, below) = (client(&trusting(&authority.ca)), TlsServer::new(settings).unwrap());
     let ws = WsClient { host: "a".into(), path: "/x".into(), protocol: "mqtt".into() };
-    let above = WsServer { path: "/x".into(), protocols: vec!["mqtt".into()] };
+    let above = WsServer { path: "/x".into(), protocols: vec!["mqtt".into()], origins: None };
     let make = move || -> Pair {
         (
             Box::new(Layers::new(tls.filter().unwrap(), ws.filter())),

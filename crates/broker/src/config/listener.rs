@@ -11,11 +11,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use tacho_access::CertificateName;
 use tacho_net::ServerTransport;
 use tacho_net::tls::{ClientCertificates, TlsError, TlsServer, TlsServerSettings};
-use tacho_net::ws::WsServer;
+use tacho_net::ws::{WsOrigins, WsServer};
 
 use super::{
     AccessSettings, CertificateClientId, CertificateLogin, ConfigError, Level, QueuePolicy,
-    TrustedProxies,
+    TrustedProxies, origins,
 };
 
 /// The usual path of MQTT over WebSocket.
@@ -85,6 +85,10 @@ pub struct RawListener {
     pub proxy_protocol: Option<bool>,
     /// Ranges of addresses of these proxies; others are refused.
     pub proxy_trusted: Option<Vec<String>>,
+    /// Origins of the web pages that may open WebSockets; without it all may.
+    pub origins: Option<Vec<String>>,
+    /// Requests without an origin, which are not of web pages, are refused, too.
+    pub origin_required: Option<bool>,
 }
 
 /// `[tls]` as in the file: the certificates of the listeners that configure none.
@@ -137,6 +141,8 @@ pub struct Listener {
     pub allow_anonymous: bool,
     /// Connections begin with a PROXY header, and are those of these proxies.
     pub proxies: Option<TrustedProxies>,
+    /// The web pages that may open WebSockets, if not all may.
+    pub origins: Option<WsOrigins>,
 }
 
 impl Transport {
@@ -183,6 +189,8 @@ impl RawListener {
             allow_anonymous: None,
             proxy_protocol: None,
             proxy_trusted: None,
+            origins: None,
+            origin_required: None,
         }
     }
 
@@ -198,6 +206,7 @@ impl RawListener {
         let clean_queue_full = self.clean_queue_full;
         let certificates = self.certificate_login();
         let proxies = self.proxies()?;
+        let (proxies, origins) = (self.proxies()?, self.origins()?);
         let Self { address, transport, cert, key, client_ca, require_client_certificate, .. } =
             self;
         let (path, client_crl) = (self.path, self.client_crl);
@@ -251,7 +260,15 @@ impl RawListener {
             certificates,
             allow_anonymous,
             proxies,
+            origins,
         })
+    }
+
+    fn origins(&self) -> Result<Option<WsOrigins>, ConfigError> {
+        let is_web_socket = self.transport.is_web_socket();
+        origins::resolve(self.origins.clone(), self.origin_required, is_web_socket).map_err(
+            |what| ConfigError::Listener { listener: shown(self.transport, self.address), what },
+        )
     }
 
     fn proxies(&self) -> Result<Option<TrustedProxies>, ConfigError> {
@@ -363,10 +380,10 @@ impl Listener {
     /// Reads its certificates.
     pub(crate) fn open(&self) -> Result<ServerTransport, TlsError> {
         let tls = self.tls.clone().map(TlsServer::new).transpose()?.map(Arc::new);
-        let ws = self
-            .path
-            .clone()
-            .map(|path| WsServer { path, protocols: SUBPROTOCOLS.map(str::to_owned).to_vec() });
+        let ws = self.path.clone().map(|path| {
+            let protocols = SUBPROTOCOLS.map(str::to_owned).to_vec();
+            WsServer { path, protocols, origins: self.origins.clone() }
+        });
         Ok(match (tls, ws) {
             (None, None) => ServerTransport::Tcp,
             (Some(tls), None) => ServerTransport::Tls(tls),
@@ -421,6 +438,9 @@ impl Listener {
         text.push_str(&self.describe_certificates());
         if let Some(proxies) = &self.proxies {
             text.push_str(&proxies.describe());
+        }
+        if let Some(origins) = &self.origins {
+            text.push_str(&origins::describe(origins));
         }
         if let Some(TlsServerSettings { clients: ClientCertificates::Required(_), .. }) = &self.tls
         {

@@ -7,7 +7,7 @@ use tungstenite::handshake::machine::TryParse;
 use tungstenite::handshake::server::{self, Request};
 use tungstenite::{Error, error::ProtocolError, handshake::client::Response};
 
-use super::settings::{WsClient, WsServer};
+use super::settings::{WsClient, WsOrigins, WsServer};
 
 /// The largest size of a request or response.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -16,26 +16,36 @@ pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 const END: &[u8] = b"\r\n\r\n";
 const PROTOCOL: &str = "Sec-WebSocket-Protocol";
 
+/// Of an origin in a message.
+const SHOWN_BYTES_MAX: usize = 128;
+
+/// A web page may not open WebSockets here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("WebSocket: {0}")]
+pub struct OriginError(String);
+
 /// The response to a refused request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     status: &'static str,
     why: String,
+    /// The web page is the fault; in the words of an error.
+    origin: Option<OriginError>,
 }
 
 impl Refusal {
     fn bad(why: impl Into<String>) -> Self {
-        Self { status: "400 Bad Request", why: why.into() }
+        Self { status: "400 Bad Request", why: why.into(), origin: None }
     }
 
     pub(super) fn too_long() -> Self {
         let why = format!("the request has more than {HEAD_BYTES_MAX} bytes");
-        Self { status: "431 Request Header Fields Too Large", why }
+        Self { status: "431 Request Header Fields Too Large", why, origin: None }
     }
 
     /// The complete HTTP response.
     pub(super) fn answer(&self) -> Vec<u8> {
-        let Self { status, why } = self;
+        let Self { status, why, .. } = self;
         // A client with another version of the protocol needs the supported one (RFC 6455, 4.4).
         format!(
             "HTTP/1.1 {status}\r\nConnection: close\r\nUpgrade: websocket\r\n\
@@ -47,7 +57,10 @@ impl Refusal {
     }
 
     pub(super) fn error(self) -> io::Error {
-        error(self.why)
+        match self.origin {
+            Some(origin) => io::Error::new(io::ErrorKind::InvalidData, origin),
+            None => error(self.why),
+        }
     }
 }
 
@@ -88,7 +101,10 @@ pub(super) fn accept(server: &WsServer, head: &[u8]) -> Result<Vec<u8>, Refusal>
     };
     if request.uri().path() != server.path {
         let why = format!("there is no {} here, only {}", request.uri().path(), server.path);
-        return Err(Refusal { status: "404 Not Found", why });
+        return Err(Refusal { status: "404 Not Found", why, origin: None });
+    }
+    if let Some(origins) = &server.origins {
+        check_origin(origins, &request)?;
     }
     let mut response = server::create_response(&request).map_err(|error| match error {
         Error::Protocol(
@@ -98,6 +114,7 @@ pub(super) fn accept(server: &WsServer, head: &[u8]) -> Result<Vec<u8>, Refusal>
         ) => Refusal {
             status: "426 Upgrade Required",
             why: format!("this is a WebSocket server: {error}"),
+            origin: None,
         },
         error => bad(&error),
     })?;
@@ -113,6 +130,29 @@ pub(super) fn accept(server: &WsServer, head: &[u8]) -> Result<Vec<u8>, Refusal>
     let mut answer = Vec::with_capacity(256);
     server::write_response(&mut answer, &response).map_err(|error| bad(&error))?;
     Ok(answer)
+}
+
+/// Checks that the web page that sends a request may do so.
+fn check_origin(origins: &WsOrigins, request: &Request) -> Result<(), Refusal> {
+    let mut sent = request.headers().get_all("Origin").iter();
+    let why = match (sent.next(), sent.next()) {
+        (None, _) if !origins.is_required => return Ok(()),
+        (None, _) => "the request has no Origin".to_owned(),
+        (Some(origin), None) => {
+            let origin = origin.as_bytes();
+            if origins.allowed.iter().any(|allowed| allowed.as_bytes() == origin) {
+                return Ok(());
+            }
+            let shown = &origin[..origin.len().min(SHOWN_BYTES_MAX)];
+            format!("the origin `{}` is not allowed", shown.escape_ascii())
+        }
+        (Some(_), Some(_)) => "the request has several Origins".to_owned(),
+    };
+    Err(Refusal {
+        status: "403 Forbidden",
+        why: "this web page may not open a WebSocket here".to_owned(),
+        origin: Some(OriginError(why)),
+    })
 }
 
 /// Checks the server's response.

@@ -9,4 +9,5 @@ mod handshake;
 mod settings;
 
 pub use filter::WsFilter;
-pub use settings::{WsClient, WsServer};
+pub use handshake::OriginError;
+pub use settings::{WsClient, WsOrigins, WsServer};

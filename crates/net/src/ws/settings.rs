@@ -19,4 +19,15 @@ pub struct WsServer {
     /// The supported subprotocols. A client must offer at least one of them; the first supported
     /// one in the client's order is chosen.
     pub protocols: Vec<String>,
+    /// The web pages that may open WebSockets; others are answered with 403. Absent: all.
+    pub origins: Option<WsOrigins>,
+}
+
+/// The web pages that may open WebSockets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WsOrigins {
+    /// Their origins, written as browsers do in the header `Origin` (RFC 6454, 6.2).
+    pub allowed: Vec<String>,
+    /// A request without the header is refused, too: only browsers send it.
+    pub is_required: bool,
 }

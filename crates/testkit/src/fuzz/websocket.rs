@@ -1,10 +1,11 @@
 //! A WebSocket from a peer that sends anything: cuts do not change what the other side understands.
 
 use tacho_net::Filter;
-use tacho_net::ws::{WsClient, WsFilter, WsServer};
+use tacho_net::ws::{WsClient, WsFilter, WsOrigins, WsServer};
 
 const PATH: &str = "/mqtt";
 const PROTOCOL: &str = "mqtt";
+const ORIGIN: &str = "https://app.example";
 
 /// What came of a stream.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,7 +57,9 @@ fn receiver(mode: u8) -> WsFilter {
         path: PATH.to_owned(),
         protocol: PROTOCOL.to_owned(),
     };
-    let server = WsServer { path: PATH.to_owned(), protocols: vec![PROTOCOL.to_owned()] };
+    let origins = Some(WsOrigins { allowed: vec![ORIGIN.to_owned()], is_required: false });
+    let protocols = vec![PROTOCOL.to_owned()];
+    let server = WsServer { path: PATH.to_owned(), protocols, origins };
     let (mut client, mut server) = (client.filter(), server.filter());
     let (mut plain, mut request, mut answer) = (Vec::new(), Vec::new(), Vec::new());
     client.outbound(&[], &mut request).expect("a request");

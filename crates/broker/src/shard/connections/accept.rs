@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use tacho_net::proxy::HeaderError;
+use tacho_net::ws::OriginError;
 use tacho_net::{Closed, ConnId, ServerTransport};
 use tacho_session::server::End;
 
@@ -92,14 +93,18 @@ impl Shard {
 
     /// A connection ended before its CONNECT, by a fault of what came before it.
     fn handshake_failed(&mut self, net: &Net, conn: ConnId, error: &io::Error) {
-        let is_header = error.get_ref().is_some_and(|inner| inner.is::<HeaderError>());
-        if is_header {
-            self.stats.refused_proxy_headers_total.increment();
-            self.tell_refused_connection(net, net.peer_addr(conn), &error);
+        let inner = error.get_ref();
+        let counter = if inner.is_some_and(|inner| inner.is::<HeaderError>()) {
+            &self.stats.refused_proxy_headers_total
+        } else if inner.is_some_and(|inner| inner.is::<OriginError>()) {
+            &self.stats.refused_origins_total
         } else {
             self.stats.failed_handshakes_total.increment();
             tracing::debug!(shard = self.id, connection = conn.index(), %error, "no connection");
-        }
+            return;
+        };
+        counter.increment();
+        self.tell_refused_connection(net, net.peer_addr(conn), &error);
     }
 
     /// A connection of which no client is heard.

@@ -1,11 +1,17 @@
 use super::*;
+use crate::ws::{OriginError, WsOrigins};
 
 fn client() -> WsFilter {
     WsClient { host: "a:1".into(), path: "/mqtt".into(), protocol: "mqtt".into() }.filter()
 }
 
 fn server() -> WsFilter {
-    WsServer { path: "/mqtt".into(), protocols: vec!["mqtt".into(), "mqttv3.1".into()] }.filter()
+    WsServer {
+        path: "/mqtt".into(),
+        protocols: vec!["mqtt".into(), "mqttv3.1".into()],
+        origins: None,
+    }
+    .filter()
 }
 
 fn said(filter: &mut WsFilter) -> Vec<u8> {
@@ -113,6 +119,53 @@ fn bad_requests_are_answered_and_refused() {
 }
 
 #[test]
+fn only_listed_pages_open_a_web_socket_and_other_programs_are_no_pages() {
+    let headers = |origins: &[&str]| -> Vec<String> {
+        origins.iter().map(|origin| format!("Origin: {origin}")).collect()
+    };
+    let long = "x".repeat(10_000);
+    let ours = "https://app.example";
+    for (allowed, is_required, sent, is_open) in [
+        (&[ours][..], false, &[ours][..], true),
+        (&["http://localhost:8080", ours], false, &[ours], true),
+        (&[ours], false, &[], true),
+        (&[], false, &[], true),
+        (&[], false, &[ours], false),
+        (&[ours], true, &[], false),
+        (&[ours], true, &[ours], true),
+        (&[ours], false, &["http://app.example"], false),
+        (&[ours], false, &["https://app.example:8443"], false),
+        (&[ours], false, &["https://app.example.evil.example"], false),
+        (&[ours], false, &["https://app.example/"], false),
+        (&[ours], false, &["https://APP.example"], false),
+        (&[ours], false, &["null"], false),
+        (&[ours], false, &[""], false),
+        (&[ours], false, &["https://app.example, https://evil.example"], false),
+        (&[ours], false, &[ours, "https://evil.example"], false),
+        (&[ours], false, &[ours, ours], false),
+        // One that is longer than any buffer is not taken for none.
+        (&[ours], false, &[&long], false),
+    ] {
+        let allowed = allowed.iter().map(|&origin| origin.to_owned()).collect();
+        let origins = Some(WsOrigins { allowed, is_required });
+        let protocols = vec!["mqtt".to_owned()];
+        let mut server = WsServer { path: "/mqtt".into(), protocols, origins }.filter();
+        let headers = headers(sent);
+        let lines: Vec<&str> = GOOD.into_iter().chain(headers.iter().map(String::as_str)).collect();
+        let result = heard(&mut server, &request(&lines));
+        let answer = String::from_utf8(said(&mut server)).unwrap();
+        let status = if is_open { "101" } else { "403" };
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{sent:?}: {answer}");
+        assert!(answer.len() < 400, "{answer}");
+        assert_eq!(server.is_ready(), is_open);
+        if let Err(error) = result {
+            assert!(error.get_ref().unwrap().is::<OriginError>() && !is_open, "{error}");
+            assert!(error.to_string().len() < 300, "{error}");
+        }
+    }
+}
+
+#[test]
 fn a_client_accepts_only_a_valid_response() {
     let answer = |edit: &dyn Fn(String) -> String| {
         let (mut client, mut server) = (client(), server());
@@ -150,7 +203,7 @@ fn data_written_early_leaves_after_the_handshake() {
     heard(&mut client, &said(&mut server)).unwrap();
     assert!(client.wants_write());
     assert_eq!(heard(&mut server, &said(&mut client)).unwrap(), b"early bird");
-    let mut hasty = WsServer { path: "/".into(), protocols: Vec::new() }.filter();
+    let mut hasty = WsServer { path: "/".into(), protocols: Vec::new(), origins: None }.filter();
     assert!(hasty.outbound(&vec![0; EARLY_BYTES_MAX + 1], &mut wire).is_err());
 }
 
