@@ -4,6 +4,7 @@
 mod access;
 mod bridge;
 mod certificate_login;
+mod connections;
 mod durability;
 mod jwt;
 mod limits;
@@ -30,6 +31,7 @@ pub use bridge::{
     Remote, Secret, SourceText, Template, TemplateError, Values,
 };
 pub use certificate_login::{CertificateClientId, CertificateLogin};
+pub use connections::ConnectionLimits;
 pub(crate) use durability::SessionLevels;
 pub use durability::{Durability, Level};
 pub use jwt::{JwtSettings, OnExpiry, TokenPlace};

@@ -23,6 +23,7 @@ mod message;
 mod permits;
 mod policy;
 mod query;
+mod rate;
 mod room;
 mod server;
 mod shard;
@@ -40,11 +41,11 @@ pub use authentication::{
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
     AccessSettings, BridgeConfig, CertificateClientId, CertificateLogin, Config, ConfigError,
-    Durability, EgressRule, IngressRule, JwtSettings, Level, Limits, Listener, Mapping, OnDeny,
-    OnExpiry, Overload, Password, QueuePolicy, RawBridge, RawBridgeTls, RawConfig, RawListener,
-    RawRule, RawTls, Remote, SHARDS_MAX, Secret, SessionTakeover, SharedStrategy, SourceText,
-    SubscribeCheck, Template, TemplateError, TokenPlace, Transport, TrustedProxies, Values,
-    parse_address,
+    ConnectionLimits, Durability, EgressRule, IngressRule, JwtSettings, Level, Limits, Listener,
+    Mapping, OnDeny, OnExpiry, Overload, Password, QueuePolicy, RawBridge, RawBridgeTls, RawConfig,
+    RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret, SessionTakeover, SharedStrategy,
+    SourceText, SubscribeCheck, Template, TemplateError, TokenPlace, Transport, TrustedProxies,
+    Values, parse_address,
 };
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};

@@ -7,10 +7,10 @@ use tacho_topic::{Group, RetainedCursor, TopicFilter, WaitingPlace};
 
 use crate::authentication::{AuthStep, ExchangeRef};
 use crate::delivery::{ForOne, LargeShared, Place, Receipt};
+use crate::gate::ConnectionPermits;
 use crate::keys::SessionRef;
 use crate::login_answer::LoginAnswer;
 use crate::message::{Message, SharedPayload};
-use crate::permits::Permit;
 use crate::policy::Policy;
 use crate::query::Query;
 
@@ -75,7 +75,7 @@ pub(crate) struct Adopted {
     pub(crate) detached: Detached,
     /// The listener that accepted it.
     pub(crate) listener: u16,
-    pub(crate) socket: Permit,
+    pub(crate) permits: ConnectionPermits,
 }
 
 /// Messages read back from the journal.

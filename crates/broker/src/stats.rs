@@ -123,6 +123,13 @@ counters! {
     refused_proxy_headers_total,
     /// WebSockets refused: the web page that opens them is not in `origins` of the listener.
     refused_origins_total,
+    /// Connections refused: their listener has as many as it may have, or too many new ones.
+    refused_listener_limits_total,
+    /// Connections refused: their address has as many at the listener as it may have, or too many
+    /// new ones.
+    refused_address_limits_total,
+    /// Connections admitted without being counted for their address: too many addresses have some.
+    uncounted_addresses_total,
     /// CONNECT packets accepted.
     connects_total,
     /// Connections closed before their CONNECT to make room for newer ones.

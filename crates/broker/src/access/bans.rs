@@ -148,7 +148,7 @@ impl FailureTable {
 
 /// What is counted and banned as one: an IPv4 address, or the network of an IPv6 address, of which
 /// its owner has 2^64.
-fn party(address: IpAddr) -> IpAddr {
+pub(crate) fn party(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => {

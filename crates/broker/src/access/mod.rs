@@ -20,7 +20,7 @@ pub use control::{AccessControl, AccessReloaded};
 pub(crate) use audit::{
     Audit, AuditEvent, AuditFile, AuditKind, AuditOutcome, AuditThread, Name, check_audit_path,
 };
-pub(crate) use bans::LoginBans;
+pub(crate) use bans::{LoginBans, party};
 pub(crate) use control::Looked;
 
 pub(crate) use key_fetch::{KeyFetcher, KeyThread, KeysWanted};

@@ -14,8 +14,8 @@ use tacho_net::tls::{ClientCertificates, TlsError, TlsServer, TlsServerSettings}
 use tacho_net::ws::{WsOrigins, WsServer};
 
 use super::{
-    AccessSettings, CertificateClientId, CertificateLogin, ConfigError, Level, QueuePolicy,
-    TrustedProxies, origins,
+    AccessSettings, CertificateClientId, CertificateLogin, ConfigError, ConnectionLimits, Level,
+    QueuePolicy, TrustedProxies, origins,
 };
 
 /// The usual path of MQTT over WebSocket.
@@ -89,6 +89,14 @@ pub struct RawListener {
     pub origins: Option<Vec<String>>,
     /// Requests without an origin, which are not of web pages, are refused, too.
     pub origin_required: Option<bool>,
+    /// Connections at once; more are refused.
+    pub connections_max: Option<u32>,
+    /// New connections per second; more are refused.
+    pub connections_per_s_max: Option<u32>,
+    /// Connections at once of one address (IPv6: /64).
+    pub connections_per_address_max: Option<u32>,
+    /// New connections per second of one address.
+    pub connections_per_address_per_s_max: Option<u32>,
 }
 
 /// `[tls]` as in the file: the certificates of the listeners that configure none.
@@ -143,6 +151,8 @@ pub struct Listener {
     pub proxies: Option<TrustedProxies>,
     /// The web pages that may open WebSockets, if not all may.
     pub origins: Option<WsOrigins>,
+    /// How many connections it has.
+    pub connections: ConnectionLimits,
 }
 
 impl Transport {
@@ -191,6 +201,10 @@ impl RawListener {
             proxy_trusted: None,
             origins: None,
             origin_required: None,
+            connections_max: None,
+            connections_per_s_max: None,
+            connections_per_address_max: None,
+            connections_per_address_per_s_max: None,
         }
     }
 
@@ -207,6 +221,7 @@ impl RawListener {
         let certificates = self.certificate_login();
         let proxies = self.proxies()?;
         let (proxies, origins) = (self.proxies()?, self.origins()?);
+        let connections = self.connections().checked()?;
         let Self { address, transport, cert, key, client_ca, require_client_certificate, .. } =
             self;
         let (path, client_crl) = (self.path, self.client_crl);
@@ -261,7 +276,17 @@ impl RawListener {
             allow_anonymous,
             proxies,
             origins,
+            connections,
         })
+    }
+
+    const fn connections(&self) -> ConnectionLimits {
+        ConnectionLimits {
+            max: self.connections_max,
+            per_s_max: self.connections_per_s_max,
+            per_address_max: self.connections_per_address_max,
+            per_address_per_s_max: self.connections_per_address_per_s_max,
+        }
     }
 
     fn origins(&self) -> Result<Option<WsOrigins>, ConfigError> {
@@ -358,7 +383,7 @@ impl Listener {
 
     /// Whether it has settings that a plain address cannot express. A password file that is not
     /// only its own counts too: to name it twice does no harm.
-    pub(super) const fn has_own_rules(&self) -> bool {
+    pub(super) fn has_own_rules(&self) -> bool {
         self.has_levels()
             || self.persistent_queue_full.is_some()
             || self.clean_queue_full.is_some()
@@ -366,6 +391,7 @@ impl Listener {
             || self.certificates.is_some()
             || self.allow_anonymous
             || self.proxies.is_some()
+            || self.connections.is_any()
     }
 
     /// Whether other machines reach it, perhaps by a proxy, without logging in, and it does not say
@@ -442,6 +468,7 @@ impl Listener {
         if let Some(origins) = &self.origins {
             text.push_str(&origins::describe(origins));
         }
+        text.push_str(&self.connections.describe());
         if let Some(TlsServerSettings { clients: ClientCertificates::Required(_), .. }) = &self.tls
         {
             text.push_str("require_client_certificate = true\n");

@@ -9,6 +9,7 @@ use tacho_session::server::End;
 
 use super::{Asking, Introduction, Stage};
 use crate::bridge::State;
+use crate::gate::ConnectionPermits;
 use crate::keys::LinkIndex;
 use crate::shard::connections::Connection;
 use crate::shard::timers::TimerToken;
@@ -107,7 +108,8 @@ impl Shard {
             Ok(conn) => {
                 entry.conn = Some(conn);
                 entry.stage = Stage::Opening;
-                self.connections.came(conn, self.shared.sockets.take());
+                let socket = self.shared.sockets.take();
+                self.connections.came(conn, ConnectionPermits::of_socket(socket));
                 self.connections.set(conn, Connection::Bridge { id: conn, link });
             }
             Err(why) => {

@@ -11,8 +11,8 @@ use tacho_session::server::End;
 
 use super::Connection;
 use super::log::OrUnknown;
+use crate::gate::{ConnectionPermits, Excess};
 use crate::mail::Adopted;
-use crate::permits::Permit;
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
 
@@ -27,11 +27,15 @@ impl Shard {
         let socket = self.shared.sockets.try_take();
         let is_above = socket.is_none();
         let socket = socket.unwrap_or_else(|| self.shared.sockets.take());
-        self.connections.came(conn, socket);
+        self.connections.came(conn, ConnectionPermits::of_socket(socket));
         self.connections.set(conn, Connection::Closing);
         let is_full = is_above && !self.close_oldest_handshake(net);
         if self.is_stopping() || is_full {
             self.stats.refused_connections_total.increment();
+            net.abort(conn);
+            return;
+        }
+        if !self.enters(net, conn, listener) {
             net.abort(conn);
             return;
         }
@@ -80,6 +84,9 @@ impl Shard {
             self.tell_banned_connection(net, conn, &banned);
             return false;
         }
+        if !self.enters_from_its_address(net, conn, listener) {
+            return false;
+        }
         match self.shared.transports[listener].filter() {
             Ok(None) => {}
             Ok(Some(filter)) => net.set_filter(conn, filter),
@@ -89,6 +96,43 @@ impl Shard {
             }
         }
         true
+    }
+
+    /// Whether the listener has room for one more connection.
+    fn enters(&mut self, net: &mut Net, conn: ConnId, listener: usize) -> bool {
+        let Some(permits) = self.connections.permits(conn) else { return false };
+        match self.shared.gates[listener].enter(permits, net.now_ns()) {
+            Ok(()) => true,
+            Err(excess) => self.tell_excess(net, conn, excess),
+        }
+    }
+
+    /// Whether the listener has room for one more connection of the client's address.
+    fn enters_from_its_address(&mut self, net: &mut Net, conn: ConnId, listener: usize) -> bool {
+        let gate = &self.shared.gates[listener];
+        if !gate.asks_for_addresses() {
+            return true;
+        }
+        // One without an address has ended already.
+        let Some(address) = net.peer_addr(conn) else { return false };
+        let Some(permits) = self.connections.permits(conn) else { return false };
+        match gate.enter_from(permits, address.ip(), net.now_ns()) {
+            Ok(is_counted) => {
+                self.stats.uncounted_addresses_total.add(u64::from(!is_counted));
+                true
+            }
+            Err(excess) => self.tell_excess(net, conn, excess),
+        }
+    }
+
+    #[cold]
+    fn tell_excess(&mut self, net: &Net, conn: ConnId, excess: Excess) -> bool {
+        match excess.is_of_address() {
+            true => self.stats.refused_address_limits_total.increment(),
+            false => self.stats.refused_listener_limits_total.increment(),
+        }
+        self.tell_refused_connection(net, net.peer_addr(conn), &excess.sentence());
+        false
     }
 
     /// A connection ended before its CONNECT, by a fault of what came before it.
@@ -124,8 +168,8 @@ impl Shard {
         );
     }
 
-    /// A connection left this shard, closed or moved to another one with its permit.
-    pub(in crate::shard) fn connection_gone(&mut self, conn: ConnId) -> Option<Permit> {
+    /// A connection left this shard, closed or moved to another one with its permits.
+    pub(in crate::shard) fn connection_gone(&mut self, conn: ConnId) -> Option<ConnectionPermits> {
         self.admission.forget(conn);
         self.connections.went(conn)
     }
@@ -151,9 +195,9 @@ impl Shard {
     }
 
     pub(in crate::shard) fn adopt(&mut self, net: &mut Net, adopted: Adopted) {
-        let Adopted { detached, listener, socket } = adopted;
+        let Adopted { detached, listener, permits } = adopted;
         let conn = net.attach(detached);
-        self.connections.came(conn, socket);
+        self.connections.came(conn, permits);
         self.open(net, conn, listener);
     }
 

@@ -78,9 +78,9 @@ impl Shard {
     fn move_connection(&mut self, net: &mut Net, conn: ConnId, owner: usize, unread: &[u8]) {
         self.cancel_connect_timer(net, conn);
         let listener = self.connections.listener_of(conn);
-        let socket = self.connection_gone(conn);
-        if let (Some(detached), Some(socket)) = (net.detach(conn, unread), socket) {
-            net.post(owner, Mail::Adopt(Box::new(Adopted { detached, listener, socket })));
+        let permits = self.connection_gone(conn);
+        if let (Some(detached), Some(permits)) = (net.detach(conn, unread), permits) {
+            net.post(owner, Mail::Adopt(Box::new(Adopted { detached, listener, permits })));
         }
     }
 

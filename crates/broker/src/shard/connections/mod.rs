@@ -27,6 +27,7 @@ use tacho_net::{ConnId, TimerId};
 
 use crate::access::UserPlace;
 use crate::authentication::ExchangeRef;
+use crate::gate::ConnectionPermits;
 use crate::keys::{LinkIndex, SessionSlot};
 use crate::permits::{Permit, Quota};
 use crate::stats::ShardStats;
@@ -117,7 +118,7 @@ struct ConnectionPlace {
     since_ns: u64,
     /// Fires when the token of its client ends.
     login_end: Option<TimerId>,
-    socket: Option<Permit>,
+    permits: Option<ConnectionPermits>,
     handshake: Option<Permit>,
     client: Option<ClientPlace>,
 }
@@ -134,7 +135,7 @@ impl ConnectionPlace {
         listener: 0,
         since_ns: 0,
         login_end: None,
-        socket: None,
+        permits: None,
         handshake: None,
         client: None,
     };
@@ -171,13 +172,18 @@ impl Connections {
     }
 
     /// A socket belongs to this shard from now on.
-    pub(super) fn came(&mut self, conn: ConnId, socket: Permit) {
+    pub(super) fn came(&mut self, conn: ConnId, permits: ConnectionPermits) {
         self.stats.connections.add(1);
-        self.place(conn).socket = Some(socket);
+        self.place(conn).permits = Some(permits);
     }
 
-    /// A connection left this shard, closed or moved: the permit for its socket comes back.
-    pub(super) fn went(&mut self, conn: ConnId) -> Option<Permit> {
+    /// What a connection holds of limits.
+    fn permits(&mut self, conn: ConnId) -> Option<&mut ConnectionPermits> {
+        self.places.get_mut(conn.index())?.permits.as_mut()
+    }
+
+    /// A connection left this shard, closed or moved: what it holds of limits comes back.
+    pub(super) fn went(&mut self, conn: ConnId) -> Option<ConnectionPermits> {
         self.stats.connections.decrement();
         if !self.exchanges.is_empty() {
             self.exchanges.remove(&(conn.index() as u32));
@@ -186,7 +192,7 @@ impl Connections {
             self.logins.remove(&(conn.index() as u32));
         }
         self.set(conn, Connection::Vacant);
-        self.place(conn).socket.take()
+        self.place(conn).permits.take()
     }
 
     /// Its client may connect: the permit is given back when it is not connected any more.
