@@ -2,6 +2,7 @@
 //! checked ([`Config`]).
 
 mod access;
+mod address;
 mod bridge;
 mod certificate_login;
 mod connections;
@@ -12,6 +13,7 @@ mod listener;
 mod origins;
 mod overload;
 mod proxy;
+mod publish;
 mod queue;
 mod strategy;
 
@@ -26,6 +28,7 @@ use tacho_net::tls::TlsError;
 use tacho_output::{OutputTarget, TargetError};
 
 pub use access::{AccessSettings, OnDeny, SessionTakeover, SubscribeCheck};
+pub use address::parse_address;
 pub use bridge::{
     BridgeConfig, EgressRule, IngressRule, Mapping, Password, RawBridge, RawBridgeTls, RawRule,
     Remote, Secret, SourceText, Template, TemplateError, Values,
@@ -36,9 +39,10 @@ pub(crate) use durability::SessionLevels;
 pub use durability::{Durability, Level};
 pub use jwt::{JwtSettings, OnExpiry, TokenPlace};
 pub use limits::Limits;
-pub use listener::{Listener, RawListener, RawTls, Transport, parse_address};
+pub use listener::{Listener, RawListener, RawTls, Transport};
 pub use overload::Overload;
 pub use proxy::TrustedProxies;
+pub use publish::{PublishExcess, PublishLimits};
 pub use queue::QueuePolicy;
 pub(crate) use queue::{QueueLimits, QueuePolicies};
 pub use strategy::SharedStrategy;
@@ -245,7 +249,7 @@ pub enum ConfigError {
 #[serde(deny_unknown_fields)]
 pub struct RawConfig {
     /// Addresses to listen on with plain TCP, `host:port` or a port on 127.0.0.1.
-    #[serde(default, deserialize_with = "listener::addresses")]
+    #[serde(default, deserialize_with = "address::addresses")]
     pub listen: Option<Vec<SocketAddr>>,
     /// Listeners of any transport.
     #[serde(default)]
@@ -266,7 +270,7 @@ pub struct RawConfig {
     /// How shared subscriptions choose the member for a message.
     pub shared_subscription_strategy: Option<SharedStrategy>,
     /// Address of the HTTP endpoints, `/metrics` among them; absent: no HTTP.
-    #[serde(default, deserialize_with = "listener::maybe_address")]
+    #[serde(default, deserialize_with = "address::maybe_address")]
     pub metrics: Option<SocketAddr>,
     /// Allows `metrics` to be an address that is not on loopback.
     pub metrics_allow_remote: Option<bool>,

@@ -22,6 +22,7 @@ mod memory;
 mod message;
 mod permits;
 mod policy;
+mod publish_limit;
 mod query;
 mod rate;
 mod room;
@@ -42,10 +43,10 @@ pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
     AccessSettings, BridgeConfig, CertificateClientId, CertificateLogin, Config, ConfigError,
     ConnectionLimits, Durability, EgressRule, IngressRule, JwtSettings, Level, Limits, Listener,
-    Mapping, OnDeny, OnExpiry, Overload, Password, QueuePolicy, RawBridge, RawBridgeTls, RawConfig,
-    RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret, SessionTakeover, SharedStrategy,
-    SourceText, SubscribeCheck, Template, TemplateError, TokenPlace, Transport, TrustedProxies,
-    Values, parse_address,
+    Mapping, OnDeny, OnExpiry, Overload, Password, PublishExcess, PublishLimits, QueuePolicy,
+    RawBridge, RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret,
+    SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template, TemplateError,
+    TokenPlace, Transport, TrustedProxies, Values, parse_address,
 };
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};

@@ -18,6 +18,11 @@ impl Rate {
         Self { unit_ns_q32, burst_ns: burst_ns / u64::from(per_s.max(1)) }
     }
 
+    /// The time that pays for the burst.
+    pub(crate) const fn burst_ns(&self) -> u64 {
+        self.burst_ns
+    }
+
     #[inline]
     fn cost_ns(&self, units: u64) -> u64 {
         let cost = (u128::from(units) * u128::from(self.unit_ns_q32)) >> 32;

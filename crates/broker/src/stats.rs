@@ -222,6 +222,8 @@ counters! {
     ended_certificates_total,
     /// Clients disconnected because they have been banned.
     ended_by_bans_total,
+    /// Clients disconnected because they published more than they may per second.
+    ended_rate_total,
     /// Connections closed for a malformed packet or a protocol error.
     protocol_errors_total,
     /// Connections closed because another connection took over their client identifier.
@@ -305,6 +307,8 @@ counters! {
     /// Times a publisher was held back because it sent more than its share to a shard that is
     /// shedding load.
     throttled_overload_total,
+    /// Times a publisher was held back because it had published more than it may per second.
+    throttled_rate_total,
     /// Changes of the load shedding step.
     overload_changes_total,
     /// Cached routes discarded to make room.

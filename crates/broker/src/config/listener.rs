@@ -1,21 +1,21 @@
 //! Listeners: addresses and transports for clients.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use tacho_access::CertificateName;
 use tacho_net::ServerTransport;
 use tacho_net::tls::{ClientCertificates, TlsError, TlsServer, TlsServerSettings};
 use tacho_net::ws::{WsOrigins, WsServer};
 
+use super::address::{self, parse_address};
 use super::{
     AccessSettings, CertificateClientId, CertificateLogin, ConfigError, ConnectionLimits, Level,
-    QueuePolicy, TrustedProxies, origins,
+    PublishExcess, PublishLimits, QueuePolicy, TrustedProxies, origins,
 };
 
 /// The usual path of MQTT over WebSocket.
@@ -43,7 +43,7 @@ pub enum Transport {
 #[serde(deny_unknown_fields)]
 pub struct RawListener {
     /// `host:port`, or a port on 127.0.0.1.
-    #[serde(deserialize_with = "address")]
+    #[serde(deserialize_with = "address::address")]
     pub address: SocketAddr,
     /// Transport.
     #[serde(default)]
@@ -97,6 +97,16 @@ pub struct RawListener {
     pub connections_per_address_max: Option<u32>,
     /// New connections per second of one address.
     pub connections_per_address_per_s_max: Option<u32>,
+    /// Messages that each client may publish per second.
+    pub publish_messages_per_s_max: Option<u32>,
+    /// Messages that it may publish at once; as many as per second unless it is set.
+    pub publish_messages_burst: Option<u32>,
+    /// Bytes of PUBLISH packets that each client may send per second.
+    pub publish_bytes_per_s_max: Option<u32>,
+    /// Bytes that it may send at once; as many as per second unless it is set.
+    pub publish_bytes_burst: Option<u32>,
+    /// What becomes of a client that publishes more.
+    pub publish_excess: Option<PublishExcess>,
 }
 
 /// `[tls]` as in the file: the certificates of the listeners that configure none.
@@ -153,6 +163,8 @@ pub struct Listener {
     pub origins: Option<WsOrigins>,
     /// How many connections it has.
     pub connections: ConnectionLimits,
+    /// How much each client may publish.
+    pub publish: PublishLimits,
 }
 
 impl Transport {
@@ -205,6 +217,11 @@ impl RawListener {
             connections_per_s_max: None,
             connections_per_address_max: None,
             connections_per_address_per_s_max: None,
+            publish_messages_per_s_max: None,
+            publish_messages_burst: None,
+            publish_bytes_per_s_max: None,
+            publish_bytes_burst: None,
+            publish_excess: None,
         }
     }
 
@@ -219,9 +236,8 @@ impl RawListener {
         let persistent_queue_full = self.persistent_queue_full;
         let clean_queue_full = self.clean_queue_full;
         let certificates = self.certificate_login();
-        let proxies = self.proxies()?;
         let (proxies, origins) = (self.proxies()?, self.origins()?);
-        let connections = self.connections().checked()?;
+        let (connections, publish) = (self.connections().checked()?, self.publish()?);
         let Self { address, transport, cert, key, client_ca, require_client_certificate, .. } =
             self;
         let (path, client_crl) = (self.path, self.client_crl);
@@ -277,7 +293,23 @@ impl RawListener {
             proxies,
             origins,
             connections,
+            publish,
         })
+    }
+
+    fn publish(&self) -> Result<PublishLimits, ConfigError> {
+        let limits = PublishLimits {
+            messages_per_s_max: self.publish_messages_per_s_max,
+            messages_burst: self.publish_messages_burst,
+            bytes_per_s_max: self.publish_bytes_per_s_max,
+            bytes_burst: self.publish_bytes_burst,
+            excess: PublishExcess::default(),
+        };
+        limits.checked(self.publish_excess).map_err(|what| self.wrong(what))
+    }
+
+    fn wrong(&self, what: String) -> ConfigError {
+        ConfigError::Listener { listener: shown(self.transport, self.address), what }
     }
 
     const fn connections(&self) -> ConnectionLimits {
@@ -291,16 +323,14 @@ impl RawListener {
 
     fn origins(&self) -> Result<Option<WsOrigins>, ConfigError> {
         let is_web_socket = self.transport.is_web_socket();
-        origins::resolve(self.origins.clone(), self.origin_required, is_web_socket).map_err(
-            |what| ConfigError::Listener { listener: shown(self.transport, self.address), what },
-        )
+        origins::resolve(self.origins.clone(), self.origin_required, is_web_socket)
+            .map_err(|what| self.wrong(what))
     }
 
     fn proxies(&self) -> Result<Option<TrustedProxies>, ConfigError> {
         let trusted = self.proxy_trusted.as_deref();
-        TrustedProxies::resolve(self.proxy_protocol, trusted, self.address).map_err(|what| {
-            ConfigError::Listener { listener: shown(self.transport, self.address), what }
-        })
+        TrustedProxies::resolve(self.proxy_protocol, trusted, self.address)
+            .map_err(|what| self.wrong(what))
     }
 
     /// How clients log in with their certificates, or which key has no use.
@@ -392,6 +422,7 @@ impl Listener {
             || self.allow_anonymous
             || self.proxies.is_some()
             || self.connections.is_any()
+            || self.publish.is_any()
     }
 
     /// Whether other machines reach it, perhaps by a proxy, without logging in, and it does not say
@@ -469,6 +500,7 @@ impl Listener {
             text.push_str(&origins::describe(origins));
         }
         text.push_str(&self.connections.describe());
+        text.push_str(&self.publish.describe());
         if let Some(TlsServerSettings { clients: ClientCertificates::Required(_), .. }) = &self.tls
         {
             text.push_str("require_client_certificate = true\n");
@@ -531,52 +563,6 @@ impl FromStr for RawListener {
     }
 }
 
-/// The address of `host:port`, or of a port alone, which is on 127.0.0.1. Of the addresses of a
-/// name the first IPv4 address counts.
-///
-/// # Errors
-/// A sentence, for other texts and names that are not found.
-pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    if let Ok(port) = text.parse() {
-        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
-    }
-    let wrong = || format!("'{text}' is no address: write host:port, such as 127.0.0.1:1883");
-    let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-    let port: u16 = port.parse().map_err(|_| wrong())?;
-    if host.is_empty() {
-        return Err(format!(
-            "'{text}' names no host: write {port} or 127.0.0.1:{port} for this machine only, \
-             0.0.0.0:{port} for all interfaces"
-        ));
-    }
-    let found = (host, port).to_socket_addrs();
-    let mut found: Vec<SocketAddr> =
-        found.map_err(|error| format!("cannot find the host '{host}': {error}"))?.collect();
-    found.sort_by_key(SocketAddr::is_ipv6);
-    found.first().copied().ok_or_else(|| format!("the host '{host}' has no address"))
-}
-
-/// Addresses in a file.
-pub(super) fn addresses<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<Vec<SocketAddr>>, D::Error> {
-    let given = Option::<Vec<Given>>::deserialize(from)?;
-    Ok(given.map(|given| given.into_iter().map(|Given(address)| address).collect()))
-}
-
-/// An address in a file that need not be there.
-pub(super) fn maybe_address<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<SocketAddr>, D::Error> {
-    Ok(Option::<Given>::deserialize(from)?.map(|Given(address)| address))
-}
-
-#[derive(Deserialize)]
-struct Given(#[serde(deserialize_with = "address")] SocketAddr);
-
 /// A path in a file, or a list of them.
 fn paths<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<PathBuf>>, D::Error> {
     #[derive(Deserialize)]
@@ -589,18 +575,4 @@ fn paths<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<PathBuf>>, D::
         Paths::One(path) => vec![path],
         Paths::Several(paths) => paths,
     }))
-}
-
-/// An address in a file.
-fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Address {
-        Port(u16),
-        Text(String),
-    }
-    match Address::deserialize(from)? {
-        Address::Port(port) => Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)),
-        Address::Text(text) => parse_address(&text).map_err(D::Error::custom),
-    }
 }

@@ -1,5 +1,5 @@
-//! What each listener lets in, before its clients are heard: connections of its proxies only, so
-//! many, and so many new ones per second, in all and per address.
+//! What each listener lets in: before its clients are heard, connections of its proxies only, so
+//! many, and so many new ones per second, in all and per address; then so many messages of each.
 //!
 //! A limit that is not configured costs a branch.
 
@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::config::{Config, ConnectionLimits, Listener, TrustedProxies};
 use crate::permits::{Permit, Quota};
+use crate::publish_limit::PublishLimit;
 use crate::rate::{Bucket, Rate};
 use addresses::{AddressPermit, AddressTable};
 
@@ -20,6 +21,8 @@ pub(crate) struct Gate {
     connections: Option<Arc<Quota>>,
     new: Option<(Rate, Mutex<Bucket>)>,
     addresses: Option<Arc<AddressTable>>,
+    /// How much each of its clients may publish.
+    pub(crate) publish: Option<Arc<PublishLimit>>,
 }
 
 /// What a connection holds of the broker's limits and of its listener's, on whichever shard it is.
@@ -85,6 +88,7 @@ impl Gate {
             connections: max.map(|max| Quota::new(max as usize)),
             new: per_s_max.map(|per_s| (rate(per_s), Mutex::default())),
             addresses: has_addresses.then(|| AddressTable::new(per_address_max, address_rate)),
+            publish: PublishLimit::new(&listener.publish),
         }
     }
 

@@ -134,6 +134,7 @@ impl Shard {
             }
             TimerToken::LoginEnd { connection } => self.token_expired(net, connection),
             TimerToken::Throttle => self.read_throttled(net),
+            TimerToken::PublishRate { connection } => self.release_fast(net, connection),
             TimerToken::Retained => self.expire_retained(net),
             TimerToken::Link { link } => self.link_due(net, link),
             TimerToken::Unanswered => self.look_at_unanswered(net),

@@ -14,6 +14,8 @@ pub(crate) enum TimerToken {
     Session { slot: SessionSlot, generation: u32 },
     /// The token that the client of a connection has logged in with ends.
     LoginEnd { connection: u32 },
+    /// A publisher held back for its rate is read again.
+    PublishRate { connection: u32 },
     /// Publishers held back are read again.
     Throttle,
     /// Retained messages have expired.
@@ -37,6 +39,7 @@ impl TimerToken {
             Self::Link { link } => 1 << 62 | 1 << 32 | u64::from(link.number()),
             Self::Unanswered => 1 << 62 | 2,
             Self::LoginEnd { connection } => 1 << 62 | 2 << 32 | u64::from(connection),
+            Self::PublishRate { connection } => 1 << 62 | 3 << 32 | u64::from(connection),
         }
     }
 
@@ -59,6 +62,8 @@ impl TimerToken {
             Self::Link { link: LinkIndex::new(token as u16) }
         } else if token >> 32 == 1 << 30 | 2 {
             Self::LoginEnd { connection: token as u32 }
+        } else if token >> 32 == 1 << 30 | 3 {
+            Self::PublishRate { connection: token as u32 }
         } else if token == 1 << 62 | 2 {
             Self::Unanswered
         } else {
@@ -120,6 +125,8 @@ mod tests {
             TimerToken::Session { slot: SessionSlot::new(0), generation: 0 },
             TimerToken::LoginEnd { connection: 0 },
             TimerToken::LoginEnd { connection: u32::MAX },
+            TimerToken::PublishRate { connection: 0 },
+            TimerToken::PublishRate { connection: u32::MAX },
             TimerToken::Throttle,
             TimerToken::Retained,
             TimerToken::Link { link: LinkIndex::new(0) },

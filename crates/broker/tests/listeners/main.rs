@@ -5,6 +5,7 @@
 mod connections;
 mod origins;
 mod proxies;
+mod rates;
 
 use std::net::{SocketAddr, TcpStream};
 

@@ -28,6 +28,8 @@ pub(in crate::shard) enum HoldReason {
     Budget,
     /// The shard sheds load, and it sends more than its part.
     Overload,
+    /// It has published more than it may; a timer of its own ends that.
+    Rate,
 }
 
 /// The publishers held back at present.
@@ -128,6 +130,7 @@ impl Shard {
             HoldReason::Overload => self.stats.throttled_overload_total.increment(),
             // Counted as refused.
             HoldReason::Budget => {}
+            HoldReason::Rate => return,
         }
         if !reads_on {
             net.pause_read(conn);
@@ -183,6 +186,7 @@ impl Shard {
                 HoldReason::Backlog => behind,
                 HoldReason::Budget => refuses,
                 HoldReason::Overload => throttles,
+                HoldReason::Rate => false,
             };
             if !stays {
                 net.resume_read(conn);

@@ -149,8 +149,12 @@ impl Shard {
             self.sessions[slot].machine.handle_activity(now_ns);
         }
         if let Some(why) = why {
-            let reads_on = why == HoldReason::Budget && self.reads_on(&data[used..]);
-            self.hold_publisher(net, conn, why, reads_on);
+            let can_read_on = matches!(why, HoldReason::Budget | HoldReason::Rate);
+            let reads_on = can_read_on && self.reads_on(&data[used..]);
+            match why {
+                HoldReason::Rate => self.hold_fast(net, conn, slot, reads_on),
+                _ => self.hold_publisher(net, conn, why, reads_on),
+            }
         }
         Flow::Continue
     }
@@ -178,7 +182,8 @@ impl Shard {
         sent: usize,
     ) -> Option<HoldReason> {
         if flow == Flow::Hold {
-            Some(HoldReason::Budget)
+            let is_fast = self.sessions[slot].meter.excess(net.now_ns()).is_some();
+            Some(if is_fast { HoldReason::Rate } else { HoldReason::Budget })
         } else if self.is_backlogged(net) {
             Some(HoldReason::Backlog)
         } else {
@@ -244,14 +249,14 @@ impl Shard {
         if matches!(frame.type_number(), SUBSCRIBE | UNSUBSCRIBE) {
             return self.request(net, conn, slot, frame);
         }
-        self.stats.packets_in_total.increment();
-        let version = self.sessions[slot].version();
         if frame.first_byte & 0xf0 == PUBLISH {
-            return match Publish::decode(frame, version, Direction::ToServer) {
-                Ok(publish) => self.publish_received(net, conn, slot, &publish),
-                Err(error) => self.protocol_error(net, conn, &error),
+            return match self.sessions[slot].meter.is_on() {
+                false => self.publish_packet(net, conn, slot, frame),
+                true => self.metered_publish(net, conn, slot, frame),
             };
         }
+        self.stats.packets_in_total.increment();
+        let version = self.sessions[slot].version();
         if let Some(kind) = AckKind::from_type_number(frame.type_number()) {
             return match Ack::decode(frame, kind, version) {
                 Ok(ack) => self.acknowledged(net, conn, slot, kind, &ack),
@@ -266,6 +271,22 @@ impl Shard {
         }
         match Packet::decode(frame, version, Direction::ToServer) {
             Ok(packet) => self.other_packet(net, conn, slot, &packet),
+            Err(error) => self.protocol_error(net, conn, &error),
+        }
+    }
+
+    #[inline]
+    pub(super) fn publish_packet(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        slot: SessionSlot,
+        frame: &Frame<'_>,
+    ) -> Flow {
+        self.stats.packets_in_total.increment();
+        let version = self.sessions[slot].version();
+        match Publish::decode(frame, version, Direction::ToServer) {
+            Ok(publish) => self.publish_received(net, conn, slot, &publish),
             Err(error) => self.protocol_error(net, conn, &error),
         }
     }

@@ -13,6 +13,7 @@ mod log;
 mod login;
 mod methods;
 mod open;
+mod publish_rate;
 mod read_ahead;
 mod refused_logins;
 mod token_end;

@@ -194,7 +194,9 @@ impl Shard {
             will,
         };
         let now_ns = net.now_ns();
+        let gate = &self.shared.gates[usize::from(self.connections.listener_of(conn))];
         let session = &mut self.sessions[slot];
+        session.meter.client_connected(gate.publish.as_ref());
         let connected = session.client_connected(now_ns, params, terms_of(connect, aliases_max));
         self.sessions.connect(slot, conn);
         self.stats.packets_in_total.increment();

@@ -12,6 +12,7 @@ use crate::config::QueuePolicy;
 use crate::delivery::Copy;
 use crate::keys::{ClientKey, LinkIndex};
 use crate::message::Source;
+use crate::publish_limit::PublishMeter;
 use crate::shard::access::SessionAccess;
 use crate::shard::admission::ClientPressure;
 use crate::shard::durability::{Machine, SessionJournal, Subject};
@@ -48,6 +49,7 @@ pub(in crate::shard) struct Session {
     pub(in crate::shard) request: SessionRequest,
     pub(in crate::shard) replays: SessionReplays,
     pub(in crate::shard) pressure: ClientPressure,
+    pub(in crate::shard) meter: PublishMeter,
     pub(in crate::shard) journal: SessionJournal,
     pub(in crate::shard) access: SessionAccess,
     /// Of its client's last PUBLISH.
@@ -103,6 +105,7 @@ impl Session {
             request: SessionRequest::default(),
             replays: SessionReplays::default(),
             pressure: ClientPressure::default(),
+            meter: PublishMeter::default(),
             journal,
             access: SessionAccess::default(),
             route_hint: RouteHint::default(),
