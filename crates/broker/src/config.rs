@@ -86,9 +86,10 @@ pub enum ConfigError {
     },
     /// A listener that other machines can reach and where no login is needed requires consent.
     #[error(
-        "the listener {0} is not on loopback, or behind a proxy, and every client that reaches it may publish and \
-         subscribe: set `password_file` in [access] (or pass --password-file), or set \
-         `allow_anonymous = true` (or pass --allow-anonymous) to allow this, or listen on 127.0.0.1"
+        "the listener {0} is not on loopback, or is behind a proxy, and every client that reaches \
+         it may publish and subscribe: set `password_file` in [access] (or pass --password-file), \
+         or set `allow_anonymous = true` (or pass --allow-anonymous) to allow this, or listen on \
+         127.0.0.1"
     )]
     OpenListener(SocketAddr),
     /// Anonymous clients beside a password file are admitted by listener.

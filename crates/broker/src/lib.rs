@@ -20,6 +20,7 @@ mod login_answer;
 mod mail;
 mod memory;
 mod message;
+mod party;
 mod permits;
 mod policy;
 mod publish_limit;

@@ -310,6 +310,16 @@ impl<H: Handler> Net<H> {
         self.conns.get(conn)?.filter.as_ref()?.filter.peer_certificates()
     }
 
+    /// Has [`peer_addr`](Self::peer_addr) know the peer's address for as long as the connection
+    /// exists: the system forgets it when the peer resets the connection.
+    pub fn keep_peer_addr(&mut self, conn: ConnId) {
+        if let Some(found) = self.conns.get_mut(conn)
+            && found.client_addr.is_none()
+        {
+            found.client_addr = found.stream.peer_addr().ok().map(Box::new);
+        }
+    }
+
     /// The local address of this connection.
     #[must_use]
     pub fn local_addr(&self, conn: ConnId) -> Option<SocketAddr> {

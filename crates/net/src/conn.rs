@@ -177,7 +177,7 @@ pub(crate) struct Conn<S> {
     /// Or the beginning of a large unit; `partial` is empty then.
     pub(crate) unit: Option<Box<Unit>>,
     pub(crate) filter: Option<Box<Filtering<S>>>,
-    /// The client's address as its proxy has told it.
+    /// The peer's address where it is kept, or the client's as its proxy has told it.
     pub(crate) client_addr: Option<Box<SocketAddr>>,
     /// The share of `output` and of the filter's output in the loop's total.
     pub(crate) output_counted: usize,

@@ -1,129 +1,262 @@
-//! Addresses that are banned for failed logins, known to all shards.
+//! Addresses and client identifiers that are banned for what they did, known to all shards.
 //!
-//! Where no address is banned a connection costs one load of an atomic; the lock is taken for
-//! failed logins, and for connections while there are bans.
+//! Where nothing is banned a connection costs a few loads of atomics; a lock is taken for offences,
+//! and for connections while there are bans.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::config::AccessSettings;
+use crate::party::Party;
 
-/// Addresses whose failures are counted, and addresses that are banned.
-const ADDRESSES_MAX: usize = 65_536;
+/// What a table counts offences of, and what it bans.
+const PLACES_MAX: usize = 65_536;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Counts failed logins by address, and bans addresses with too many.
+/// Counts offences, and bans for too many.
 #[derive(Debug)]
-pub(crate) struct LoginBans {
+pub(crate) struct OffenceBans {
+    /// Failed logins of an address.
+    logins: BanTable<Party>,
+    /// Connections of an address that have ended.
+    flaps: BanTable<Party>,
+    /// The same of a client identifier, as its hash: names may be long.
+    client_flaps: BanTable<u64>,
+    hasher: RandomState,
+}
+
+/// Why something is banned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offence {
+    /// Too many logins of the address have failed.
+    FailedLogins,
+    /// The address has connected and left too often.
+    AddressFlaps,
+    /// The client identifier has connected and left too often.
+    ClientIdFlaps,
+}
+
+impl Offence {
+    pub(crate) const fn sentence(self) -> &'static str {
+        match self {
+            Self::FailedLogins => "the address is banned for failed logins",
+            Self::AddressFlaps => "the address is banned, since it connects and leaves too often",
+            Self::ClientIdFlaps => {
+                "the client identifier is banned, since it connects and leaves too often"
+            }
+        }
+    }
+}
+
+impl OffenceBans {
+    pub(crate) fn new(settings: &AccessSettings) -> Self {
+        let of_logins = BanRule {
+            offences_max: settings.login_failures_max,
+            window_s: settings.login_failures_window_s,
+            ban_s: settings.login_ban_s,
+        };
+        let (window_s, ban_s) = (settings.flapping_window_s, settings.flapping_ban_s);
+        let of_flaps = |offences_max: u32| BanRule { offences_max, window_s, ban_s };
+        Self {
+            logins: BanTable::new(of_logins),
+            flaps: BanTable::new(of_flaps(settings.flapping_address_max)),
+            client_flaps: BanTable::new(of_flaps(settings.flapping_client_id_max)),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Whether failed logins are counted.
+    pub(crate) const fn counts_logins(&self) -> bool {
+        self.logins.is_on()
+    }
+
+    /// Whether connections that end are counted.
+    #[inline]
+    pub(crate) const fn counts_flaps(&self) -> bool {
+        self.flaps.is_on() || self.client_flaps.is_on()
+    }
+
+    /// A login of an address has failed; true if that bans it.
+    pub(crate) fn login_failed(&self, address: IpAddr, now_ns: u64) -> bool {
+        self.logins.note(Party::of(address), now_ns)
+    }
+
+    /// A connection of an address has ended; true if that bans it.
+    pub(crate) fn address_flapped(&self, address: IpAddr, now_ns: u64) -> bool {
+        self.flaps.note(Party::of(address), now_ns)
+    }
+
+    /// A connection of a client has ended; true if that bans its identifier.
+    pub(crate) fn client_id_flapped(&self, client_id: &str, now_ns: u64) -> bool {
+        self.client_flaps.is_on() && self.client_flaps.note(self.hash(client_id), now_ns)
+    }
+
+    /// Whether any address may be banned at present.
+    #[inline]
+    pub(crate) fn has_addresses(&self) -> bool {
+        self.logins.has_any() || self.flaps.has_any()
+    }
+
+    /// Why an address is banned.
+    pub(crate) fn of_address(&self, address: IpAddr, now_ns: u64) -> Option<Offence> {
+        let party = Party::of(address);
+        if self.logins.is_banned(&party, now_ns) {
+            return Some(Offence::FailedLogins);
+        }
+        self.flaps.is_banned(&party, now_ns).then_some(Offence::AddressFlaps)
+    }
+
+    /// Why a client identifier is banned.
+    pub(crate) fn of_client_id(&self, client_id: &str, now_ns: u64) -> Option<Offence> {
+        let is_banned = self.client_flaps.has_any()
+            && self.client_flaps.is_banned(&self.hash(client_id), now_ns);
+        is_banned.then_some(Offence::ClientIdFlaps)
+    }
+
+    /// How much is banned for each offence; of what is banned no longer, some may be counted still.
+    pub(crate) fn banned(&self) -> [(Offence, usize); 3] {
+        [
+            (Offence::FailedLogins, self.logins.len()),
+            (Offence::AddressFlaps, self.flaps.len()),
+            (Offence::ClientIdFlaps, self.client_flaps.len()),
+        ]
+    }
+
+    /// How often something was banned for each offence.
+    pub(crate) fn totals(&self) -> [(Offence, u64); 3] {
+        [
+            (Offence::FailedLogins, self.logins.total()),
+            (Offence::AddressFlaps, self.flaps.total()),
+            (Offence::ClientIdFlaps, self.client_flaps.total()),
+        ]
+    }
+
+    fn hash(&self, client_id: &str) -> u64 {
+        self.hasher.hash_one(client_id)
+    }
+}
+
+/// So many offences within a window ban for a while.
+#[derive(Clone, Copy, Debug)]
+struct BanRule {
     /// 0: nothing is counted.
-    failures_max: u32,
+    offences_max: u32,
+    window_s: u32,
+    ban_s: u32,
+}
+
+/// Counts offences of one kind, and bans for too many.
+#[derive(Debug)]
+struct BanTable<K> {
+    /// 0: nothing is counted.
+    offences_max: u32,
     window_ns: u64,
     ban_ns: u64,
     /// As many as the table has.
     banned: AtomicUsize,
     /// Since the start.
     bans: AtomicU64,
-    table: Mutex<FailureTable>,
+    table: Mutex<OffenceTable<K>>,
 }
 
-/// Failures are counted in two maps. After a window, or when it is full, the newer one becomes the
+/// Offences are counted in two maps. After a window, or when it is full, the newer one becomes the
 /// older one, and what was in that is forgotten: a count reaches back one to two windows.
-#[derive(Debug, Default)]
-struct FailureTable {
-    newer: HashMap<IpAddr, u32>,
-    older: HashMap<IpAddr, u32>,
+#[derive(Debug)]
+struct OffenceTable<K> {
+    newer: HashMap<K, u32>,
+    older: HashMap<K, u32>,
     newer_since_ns: u64,
     /// The ends of bans.
-    banned: HashMap<IpAddr, u64>,
+    banned: HashMap<K, u64>,
     /// When bans that have ended were last looked for.
     swept_ns: u64,
 }
 
-impl LoginBans {
-    pub(crate) fn new(settings: &AccessSettings) -> Self {
+impl<K: Copy + Eq + Hash> BanTable<K> {
+    fn new(rule: BanRule) -> Self {
         Self {
-            failures_max: settings.login_failures_max,
-            window_ns: u64::from(settings.login_failures_window_s) * SECOND_NS,
-            ban_ns: u64::from(settings.login_ban_s) * SECOND_NS,
+            offences_max: rule.offences_max,
+            window_ns: u64::from(rule.window_s) * SECOND_NS,
+            ban_ns: u64::from(rule.ban_s) * SECOND_NS,
             banned: AtomicUsize::new(0),
             bans: AtomicU64::new(0),
-            table: Mutex::default(),
+            table: Mutex::new(OffenceTable {
+                newer: HashMap::new(),
+                older: HashMap::new(),
+                newer_since_ns: 0,
+                banned: HashMap::new(),
+                swept_ns: 0,
+            }),
         }
     }
 
-    /// Whether failures are counted.
-    pub(crate) const fn is_on(&self) -> bool {
-        self.failures_max > 0
+    const fn is_on(&self) -> bool {
+        self.offences_max > 0
     }
 
-    /// Whether any address may be banned at present.
     #[inline]
-    pub(crate) fn has_any(&self) -> bool {
-        self.banned.load(Ordering::Relaxed) > 0
+    fn has_any(&self) -> bool {
+        self.len() > 0
     }
 
-    /// How many addresses are banned; of those whose ban has ended, some may be counted still.
-    pub(crate) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.banned.load(Ordering::Relaxed)
     }
 
-    /// How often an address was banned.
-    pub(crate) fn total(&self) -> u64 {
+    fn total(&self) -> u64 {
         self.bans.load(Ordering::Relaxed)
     }
 
-    /// A login of an address has failed; true if that bans it.
-    pub(crate) fn failed(&self, address: IpAddr, now_ns: u64) -> bool {
+    /// An offence; true if that bans.
+    fn note(&self, key: K, now_ns: u64) -> bool {
         if !self.is_on() {
             return false;
         }
-        let address = party(address);
         let mut table = self.lock();
-        if table.banned.contains_key(&address)
-            || table.count(address, now_ns, self.window_ns) < self.failures_max
+        if table.banned.contains_key(&key)
+            || table.count(key, now_ns, self.window_ns) < self.offences_max
         {
             return false;
         }
         table.sweep(now_ns);
-        let has_place = table.banned.len() < ADDRESSES_MAX;
+        let has_place = table.banned.len() < PLACES_MAX;
         if has_place {
-            table.newer.remove(&address);
-            table.older.remove(&address);
-            table.banned.insert(address, now_ns + self.ban_ns);
+            table.newer.remove(&key);
+            table.older.remove(&key);
+            table.banned.insert(key, now_ns + self.ban_ns);
             self.bans.fetch_add(1, Ordering::Relaxed);
         }
         self.banned.store(table.banned.len(), Ordering::Relaxed);
         has_place
     }
 
-    /// Whether an address is banned.
-    pub(crate) fn is_banned(&self, address: IpAddr, now_ns: u64) -> bool {
+    fn is_banned(&self, key: &K, now_ns: u64) -> bool {
         if !self.has_any() {
             return false;
         }
-        let address = party(address);
         let mut table = self.lock();
-        let ends_ns = table.banned.get(&address).copied();
+        let ends_ns = table.banned.get(key).copied();
         if ends_ns.is_some_and(|ends_ns| ends_ns <= now_ns) {
-            table.banned.remove(&address);
+            table.banned.remove(key);
         }
         table.sweep(now_ns);
         self.banned.store(table.banned.len(), Ordering::Relaxed);
         ends_ns.is_some_and(|ends_ns| ends_ns > now_ns)
     }
 
-    fn lock(&self) -> MutexGuard<'_, FailureTable> {
+    fn lock(&self) -> MutexGuard<'_, OffenceTable<K>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl FailureTable {
-    /// Counts a failure; how many there are.
-    fn count(&mut self, address: IpAddr, now_ns: u64, window_ns: u64) -> u32 {
+impl<K: Copy + Eq + Hash> OffenceTable<K> {
+    /// Counts an offence; how many there are.
+    fn count(&mut self, key: K, now_ns: u64, window_ns: u64) -> u32 {
         let is_over = now_ns.saturating_sub(self.newer_since_ns) >= window_ns;
-        if is_over || self.newer.len() >= ADDRESSES_MAX {
+        if is_over || self.newer.len() >= PLACES_MAX {
             let is_long_over = now_ns.saturating_sub(self.newer_since_ns) >= 2 * window_ns;
             self.older = std::mem::take(&mut self.newer);
             self.newer_since_ns = now_ns;
@@ -131,8 +264,8 @@ impl FailureTable {
                 self.older = HashMap::new();
             }
         }
-        let older = self.older.get(&address).copied().unwrap_or(0);
-        let newer = self.newer.entry(address).or_default();
+        let older = self.older.get(&key).copied().unwrap_or(0);
+        let newer = self.newer.entry(key).or_default();
         *newer = newer.saturating_add(1);
         newer.saturating_add(older)
     }
@@ -146,105 +279,5 @@ impl FailureTable {
     }
 }
 
-/// What is counted and banned as one: an IPv4 address, or the network of an IPv6 address, of which
-/// its owner has 2^64.
-pub(crate) fn party(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => {
-            let network = address.to_bits() & !u128::from(u64::MAX);
-            IpAddr::V6(Ipv6Addr::from_bits(network))
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bans() -> LoginBans {
-        let settings = AccessSettings {
-            login_failures_max: 3,
-            login_failures_window_s: 10,
-            login_ban_s: 60,
-            ..AccessSettings::default()
-        };
-        LoginBans::new(&settings)
-    }
-
-    fn ip(text: &str) -> IpAddr {
-        text.parse().expect("is one")
-    }
-
-    /// Whether the last of so many failures bans.
-    fn fail(bans: &LoginBans, address: IpAddr, times: usize, at_s: u64) -> bool {
-        (0..times).fold(false, |_, _| bans.failed(address, at_s * SECOND_NS))
-    }
-
-    #[test]
-    fn an_address_is_banned_for_its_failures_and_for_a_time() {
-        let bans = bans();
-        let (one, other) = (ip("192.0.2.1"), ip("192.0.2.2"));
-        assert!(!fail(&bans, one, 2, 100) && !fail(&bans, other, 2, 100));
-        assert!(!bans.has_any() && !bans.is_banned(one, 100 * SECOND_NS));
-        assert!(fail(&bans, one, 1, 105));
-        assert!(bans.is_banned(one, 105 * SECOND_NS) && !bans.is_banned(other, 105 * SECOND_NS));
-        // The same address behind a socket of IPv6.
-        assert!(bans.is_banned(ip("::ffff:192.0.2.1"), 164 * SECOND_NS));
-        assert_eq!((bans.len(), bans.total()), (1, 1));
-        assert!(!bans.is_banned(one, 165 * SECOND_NS));
-        assert_eq!((bans.len(), bans.has_any()), (0, false));
-        // It begins anew.
-        assert!(!fail(&bans, one, 2, 166) && fail(&bans, one, 1, 166));
-    }
-
-    #[test]
-    fn failures_of_long_ago_do_not_count() {
-        let bans = bans();
-        let one = ip("192.0.2.1");
-        for at_s in [100, 120, 140, 160] {
-            assert!(!fail(&bans, one, 2, at_s), "{at_s}");
-        }
-    }
-
-    #[test]
-    fn a_network_of_ipv6_is_one_party() {
-        let bans = bans();
-        for host in 1..=3 {
-            let last = bans.failed(ip(&format!("2001:db8:0:7::{host}")), SECOND_NS);
-            assert_eq!(last, host == 3);
-        }
-        assert!(bans.is_banned(ip("2001:db8:0:7:ffff::1"), SECOND_NS));
-        assert!(!bans.is_banned(ip("2001:db8:0:8::1"), SECOND_NS));
-    }
-
-    #[test]
-    fn any_number_of_addresses_takes_so_much_room_and_frees_no_banned_one() {
-        let bans = bans();
-        let banned = ip("192.0.2.1");
-        assert!(fail(&bans, banned, 3, 1));
-        for number in 0..3 * ADDRESSES_MAX as u32 {
-            bans.failed(IpAddr::from((0x0a00_0000 + number).to_be_bytes()), SECOND_NS);
-        }
-        {
-            let table = bans.lock();
-            assert!(table.newer.len() <= ADDRESSES_MAX && table.older.len() <= ADDRESSES_MAX);
-        }
-        assert!(bans.is_banned(banned, 2 * SECOND_NS));
-        for number in 0..ADDRESSES_MAX as u32 {
-            let address = IpAddr::from((0x0a00_0000 + number).to_be_bytes());
-            fail(&bans, address, 3, 2);
-        }
-        assert_eq!(bans.len(), ADDRESSES_MAX);
-        assert!(!fail(&bans, ip("198.51.100.1"), 3, 2), "there is no room");
-        assert!(fail(&bans, ip("198.51.100.1"), 3, 70), "the bans have ended");
-        assert_eq!(bans.len(), 1);
-    }
-
-    #[test]
-    fn nothing_is_counted_unless_it_is_configured() {
-        let bans = LoginBans::new(&AccessSettings::default());
-        assert!(!fail(&bans, ip("192.0.2.1"), 1_000, 1));
-        assert!(bans.lock().newer.is_empty());
-    }
-}
+mod tests;

@@ -9,7 +9,7 @@ use tacho_access::TokenVerifier;
 use tacho_net::Remote;
 
 use super::audit::{Audit, AuditEvent, AuditKind};
-use super::bans::LoginBans;
+use super::bans::OffenceBans;
 use super::key_fetches::KeyFetches;
 use super::unix_offset::UnixOffset;
 use crate::config::Config;
@@ -27,7 +27,7 @@ struct Inner {
     /// To the shards.
     remote: Remote<Mail>,
     audit: Audit,
-    bans: Arc<LoginBans>,
+    bans: Arc<OffenceBans>,
     unix_offset: Arc<UnixOffset>,
     is_unusable: AtomicBool,
     failures: AtomicU64,
@@ -84,7 +84,7 @@ impl AccessControl {
         let current =
             Mutex::new(Current { fingerprint, policy, keys: None, seen: None, unusable: None });
         let (is_unusable, failures) = (AtomicBool::new(false), AtomicU64::new(0));
-        let bans = Arc::new(LoginBans::new(&config.access));
+        let bans = Arc::new(OffenceBans::new(&config.access));
         let unix_offset = Arc::new(UnixOffset::read());
         let inner = Inner {
             files,
@@ -108,7 +108,7 @@ impl AccessControl {
         &self.0.audit
     }
 
-    pub(crate) fn bans(&self) -> &Arc<LoginBans> {
+    pub(crate) fn bans(&self) -> &Arc<OffenceBans> {
         &self.0.bans
     }
 

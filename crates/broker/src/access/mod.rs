@@ -20,7 +20,7 @@ pub use control::{AccessControl, AccessReloaded};
 pub(crate) use audit::{
     Audit, AuditEvent, AuditFile, AuditKind, AuditOutcome, AuditThread, Name, check_audit_path,
 };
-pub(crate) use bans::{LoginBans, party};
+pub(crate) use bans::{Offence, OffenceBans};
 pub(crate) use control::Looked;
 
 pub(crate) use key_fetch::{KeyFetcher, KeyThread, KeysWanted};
@@ -72,7 +72,7 @@ pub(crate) struct SharedAccess {
     pub(crate) first: Arc<Policy>,
     pub(crate) logins: Logins,
     pub(crate) audit: Audit,
-    pub(crate) bans: Arc<LoginBans>,
+    pub(crate) bans: Arc<OffenceBans>,
     pub(crate) key: ProcessKey,
     pub(crate) unix_offset: Arc<UnixOffset>,
     pub(crate) user_places: Arc<UserPlaces>,

@@ -52,6 +52,15 @@ pub struct AccessSettings {
     pub login_failures_window_s: u32,
     /// Seconds that an address is banned.
     pub login_ban_s: u32,
+    /// Connections of one address that end within the window below after which it is banned; 0:
+    /// none.
+    pub flapping_address_max: u32,
+    /// The same of one client identifier.
+    pub flapping_client_id_max: u32,
+    /// Seconds that the end of a connection counts at least, and twice that at most.
+    pub flapping_window_s: u32,
+    /// Seconds that an address or a client identifier is banned for that.
+    pub flapping_ban_s: u32,
     /// Clients log in with JSON Web Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwt: Option<JwtSettings>,
@@ -113,6 +122,10 @@ impl Default for AccessSettings {
             login_failures_max: 0,
             login_failures_window_s: 60,
             login_ban_s: 300,
+            flapping_address_max: 0,
+            flapping_client_id_max: 0,
+            flapping_window_s: 60,
+            flapping_ban_s: 300,
             jwt: None,
         }
     }
@@ -142,6 +155,9 @@ impl AccessSettings {
         let window_s = self.login_failures_window_s.into();
         check_range("access.login_failures_window_s", window_s, min, max, expected)?;
         check_range("access.login_ban_s", self.login_ban_s.into(), min, max, expected)?;
+        let window_s = self.flapping_window_s.into();
+        check_range("access.flapping_window_s", window_s, min, max, expected)?;
+        check_range("access.flapping_ban_s", self.flapping_ban_s.into(), min, max, expected)?;
         self.jwt.as_ref().map_or(Ok(()), JwtSettings::check)
     }
 

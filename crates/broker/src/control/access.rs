@@ -1,7 +1,7 @@
 //! Metrics of access control outside of the shards: its files and the audit log.
 
 use super::exposition::{Exposition, Kind};
-use crate::access::{AccessControl, AuditOutcome};
+use crate::access::{AccessControl, AuditOutcome, Offence};
 use crate::certificates::Certificates;
 
 pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
@@ -18,12 +18,37 @@ pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
     for (outcome, label) in AuditOutcome::ALL {
         events.sample(&[("outcome", &label)], access.audit().count(outcome));
     }
+    write_bans(exposition, access);
+}
+
+fn write_bans(exposition: &mut Exposition, access: &AccessControl) {
+    let (banned, totals) = (access.bans().banned(), access.bans().totals());
+    let is_address = |offence: Offence| offence != Offence::ClientIdFlaps;
+    let sum = |of_addresses: bool| -> usize {
+        let chosen = banned.iter().filter(|(offence, _)| is_address(*offence) == of_addresses);
+        chosen.map(|(_, count)| count).sum()
+    };
     let name = "tacho_banned_addresses";
-    let help = "Addresses that are banned for failed logins.";
-    exposition.family(name, help, Kind::Gauge).sample(&[], access.bans().len());
-    let name = "tacho_bans_total";
-    let help = "Times that an address was banned for failed logins.";
-    exposition.family(name, help, Kind::Counter).sample(&[], access.bans().total());
+    let help = "Addresses that are banned for failed logins or for flapping.";
+    exposition.family(name, help, Kind::Gauge).sample(&[], sum(true));
+    let name = "tacho_banned_client_ids";
+    let help = "Client identifiers that are banned for flapping.";
+    exposition.family(name, help, Kind::Gauge).sample(&[], sum(false));
+    for (offence, total) in totals {
+        let (name, help) = match offence {
+            Offence::FailedLogins => {
+                ("tacho_bans_total", "Times that an address was banned for failed logins.")
+            }
+            Offence::AddressFlaps => {
+                ("tacho_flapping_bans_total", "Times that an address was banned for flapping.")
+            }
+            Offence::ClientIdFlaps => (
+                "tacho_flapping_client_id_bans_total",
+                "Times that a client identifier was banned for flapping.",
+            ),
+        };
+        exposition.family(name, help, Kind::Counter).sample(&[], total);
+    }
 }
 
 /// Of keys of tokens that are fetched.

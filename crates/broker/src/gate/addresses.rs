@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Excess;
-use crate::access::party;
+use crate::party::Party;
 use crate::rate::{Bucket, Rate};
 
 /// Addresses that are counted. Further ones are admitted without being counted, since any that is
@@ -23,7 +23,7 @@ pub(super) struct AddressTable {
 
 #[derive(Debug, Default)]
 struct Table {
-    places: HashMap<IpAddr, AddressPlace>,
+    places: HashMap<Party, AddressPlace>,
     /// When addresses without connections were last looked for.
     swept_ns: u64,
 }
@@ -38,7 +38,7 @@ struct AddressPlace {
 #[derive(Debug)]
 pub(super) struct AddressPermit {
     table: Arc<AddressTable>,
-    party: IpAddr,
+    party: Party,
 }
 
 impl AddressTable {
@@ -53,7 +53,7 @@ impl AddressTable {
         address: IpAddr,
         now_ns: u64,
     ) -> Result<Option<AddressPermit>, Excess> {
-        let party = party(address);
+        let party = Party::of(address);
         let mut table = self.lock();
         if !table.has_room_for(party, now_ns) {
             return Ok(None);
@@ -84,7 +84,7 @@ impl AddressTable {
 impl Table {
     /// Makes room by forgetting addresses of which nothing is known, once a second at most: that
     /// looks at all of them.
-    fn has_room_for(&mut self, party: IpAddr, now_ns: u64) -> bool {
+    fn has_room_for(&mut self, party: Party, now_ns: u64) -> bool {
         if self.places.len() < ADDRESSES_MAX || self.places.contains_key(&party) {
             return true;
         }

@@ -1,22 +1,13 @@
 //! How many connections a listener and an address have.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 
-use rustix::net::{AddressFamily, SocketType, bind, connect as connect_socket, socket};
 use tacho_broker::{RawConfig, self_signed};
 use tacho_codec::{ReasonCode, Version};
 use tacho_testkit::{Client, TestBroker, connect, wait_until};
 use tempfile::TempDir;
 
-use super::{broker_with, bytes_of, client_on, connack, entry, open, tested};
-
-/// A stream from an address of this machine.
-fn from(host: u8, to: SocketAddr) -> TcpStream {
-    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    bind(&socket, &SocketAddr::from(([127, 0, 0, host], 0))).unwrap();
-    connect_socket(&socket, &to).unwrap();
-    TcpStream::from(socket)
-}
+use super::{broker_with, bytes_of, client_on, connack, entry, from, open, tested};
 
 /// A client that connects, and whether it may.
 fn comes(stream: TcpStream, id: &str) -> Option<Client> {

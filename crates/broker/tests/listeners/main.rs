@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod connections;
+mod flapping;
 mod origins;
 mod proxies;
 mod rates;
 
 use std::net::{SocketAddr, TcpStream};
 
+use rustix::net::{AddressFamily, SocketType, bind, connect as connect_socket, socket};
 use tacho_codec::{Connect, Packet, ReasonCode, Version};
 use tacho_testkit::{Client, PATIENCE, TestBroker};
 
@@ -32,6 +34,14 @@ fn open(address: SocketAddr) -> TcpStream {
     stream.set_nodelay(true).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
+}
+
+/// A stream from an address of this machine.
+fn from(host: u8, to: SocketAddr) -> TcpStream {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &SocketAddr::from(([127, 0, 0, host], 0))).unwrap();
+    connect_socket(&socket, &to).unwrap();
+    TcpStream::from(socket)
 }
 
 fn bytes_of(connect: &Connect<'_>) -> Vec<u8> {

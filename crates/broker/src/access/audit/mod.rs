@@ -41,8 +41,10 @@ pub(crate) enum AuditKind {
     ClientDisconnected,
     /// A subscription ends because the rules have changed.
     SubscriptionEnded,
-    /// An address is banned for failed logins.
+    /// An address is banned for failed logins or for flapping.
     AddressBanned,
+    /// A client identifier is banned for flapping.
+    ClientIdBanned,
     /// New users and rules are in force.
     RulesChanged,
     /// New users and rules cannot be used.

@@ -76,7 +76,7 @@ impl Shard {
         // Before a handshake is paid for. Others are told at CONNECT.
         let transport = &self.shared.transports[listener];
         let is_encrypted = matches!(transport, ServerTransport::Tls(_) | ServerTransport::Wss(..));
-        if is_encrypted && self.is_banned(net, conn) {
+        if is_encrypted && self.offence_of_address(net, conn).is_some() {
             self.stats.refused_banned_total.increment();
             return false;
         }
@@ -86,6 +86,9 @@ impl Shard {
         }
         if !self.enters_from_its_address(net, conn, listener) {
             return false;
+        }
+        if self.shared.access.bans.counts_flaps() {
+            net.keep_peer_addr(conn);
         }
         match self.shared.transports[listener].filter() {
             Ok(None) => {}
@@ -213,6 +216,9 @@ impl Shard {
         }
         if let Connection::Active { session, .. } = state {
             self.log_loss(net, session, why);
+            self.count_flap(net, conn, Some(session));
+        } else if state.timer().is_some() && !matches!(why, Closed::ByUs) {
+            self.count_flap(net, conn, None);
         }
         self.connection_gone(conn);
         match state {

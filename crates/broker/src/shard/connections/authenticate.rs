@@ -287,9 +287,9 @@ impl Shard {
         // What CONNACK shall carry stands where the client's own data stood.
         connect.properties.authentication_data = data;
         self.refresh_routes();
-        if self.is_banned(net, conn) {
+        if let Some(offence) = self.offence_of(net, conn, &client.key.client_id) {
             // Guesses that were under way when the address was banned get no answer.
-            self.refuse_login(net, conn, &connect, &client, LoginRefusal::Banned);
+            self.refuse_login(net, conn, &connect, &client, LoginRefusal::Banned(offence));
             return;
         }
         if let Some(AuthUser { name, is_listed, rules, ends_in_s, .. }) = user {

@@ -65,8 +65,9 @@ impl Shard {
         };
         let owner = client.key.owner(net.shards());
         if owner == self.id {
-            if self.is_banned(net, conn) {
-                return self.refuse_login(net, conn, &connect, &client, LoginRefusal::Banned);
+            if let Some(offence) = self.offence_of(net, conn, &client.key.client_id) {
+                let why = LoginRefusal::Banned(offence);
+                return self.refuse_login(net, conn, &connect, &client, why);
             }
             let packet = &unread[..frame.total_len];
             return self.ask_to_connect(net, conn, &connect, packet, client);

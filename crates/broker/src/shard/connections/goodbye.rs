@@ -78,6 +78,7 @@ impl Shard {
     ) -> Flow {
         if let Connection::Active { session, .. } = self.connections.get(conn) {
             self.stats.protocol_errors_total.increment();
+            self.count_flap(net, conn, Some(session));
             self.say_goodbye_because(net, conn, reason, why);
             self.session_disconnected(net, session, End::ProtocolError);
         } else {

@@ -351,6 +351,7 @@ impl Shard {
     ) -> Flow {
         self.stats.disconnects_by_clients_total.increment(disconnect.reason);
         self.log_disconnect(net, slot, disconnect.reason);
+        self.count_flap(net, conn, Some(slot));
         // No longer than any session may live. Any reason but 0x00 publishes the will
         // [MQTT-3.14.4-3].
         let own = self.limits_in(slot).session_expiry_max_s.unwrap_or(u32::MAX);

@@ -164,9 +164,9 @@ impl Shard {
         // Invariant: it was decoded before, when it came.
         let Some(connect) = connect else { return self.drop_connection(net, conn) };
         self.refresh_routes();
-        let flow = if self.is_banned(net, conn) {
+        let flow = if let Some(offence) = self.offence_of(net, conn, &client.key.client_id) {
             // Guesses that were under way when the address was banned get no answer.
-            self.refuse_login(net, conn, &connect, &client, LoginRefusal::Banned)
+            self.refuse_login(net, conn, &connect, &client, LoginRefusal::Banned(offence))
         } else if policy != self.access.version() {
             // Users and keys have changed meanwhile.
             self.log_in(net, conn, &connect, &packet, client)

@@ -7,6 +7,7 @@ mod authenticate;
 mod certificate;
 mod connack;
 mod first_packet;
+mod flapping;
 mod goodbye;
 mod input;
 mod log;

@@ -236,6 +236,7 @@ impl Shard {
     fn take_over(&mut self, net: &mut Net, slot: SessionSlot, clean_start: bool) {
         if let Some(old) = self.sessions[slot].connection() {
             self.stats.takeovers_total.increment();
+            self.count_flap(net, old, Some(slot));
             self.say_goodbye(net, old, ReasonCode::SESSION_TAKEN_OVER);
             self.session_disconnected(net, slot, End::TakenOver { clean_start });
         }

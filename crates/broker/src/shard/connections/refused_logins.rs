@@ -1,12 +1,13 @@
 //! Logins that are refused: counted, told by the log and the audit log, and answered.
 
 use std::borrow::Cow;
+use std::net::SocketAddr;
 
 use tacho_access::{Cause, CertificateError, Exceeded, TokenError};
 use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_net::ConnId;
 
-use crate::access::{AuditEvent, AuditKind, Name, SharedAccess};
+use crate::access::{AuditEvent, AuditKind, Name, Offence, SharedAccess};
 use crate::authentication::AuthFailure;
 use crate::keys::{ConnectingClient, SessionSlot};
 use crate::shard::access::{Banned, CERTIFICATE_ENDED, CauseShown, Shown, reason_of};
@@ -26,8 +27,8 @@ pub(super) enum LoginRefusal {
     NoToken,
     /// The token is refused.
     Token(TokenError),
-    /// The address is banned for failed logins.
-    Banned,
+    /// The address or the client identifier is banned for what it did.
+    Banned(Offence),
     /// The ban file names the address, the client identifier or the user.
     InBanFile(Banned),
     /// Too many logins wait.
@@ -66,7 +67,7 @@ impl LoginRefusal {
             Self::Wrong => "unknown user or wrong password",
             Self::NoToken => "no token: clients log in with a JSON Web Token here",
             Self::Token(error) => return Cow::Owned(error.to_string()),
-            Self::Banned => "the address is banned for failed logins",
+            Self::Banned(offence) => offence.sentence(),
             Self::InBanFile(banned) => return banned.sentence(),
             Self::Busy => "too many logins wait to be verified",
             Self::Late => "the password was not verified in time",
@@ -107,7 +108,7 @@ impl LoginRefusal {
             Self::NoPassword | Self::Wrong | Self::NoToken | Self::Token(_) => {
                 ReasonCode::BAD_USER_NAME_OR_PASSWORD
             }
-            Self::Banned | Self::InBanFile(_) => ReasonCode::BANNED,
+            Self::Banned(_) | Self::InBanFile(_) => ReasonCode::BANNED,
             Self::Busy | Self::Late => ReasonCode::SERVER_BUSY,
             Self::OverLimit(exceeded) => reason_of(*exceeded),
             Self::UserConnections => ReasonCode::QUOTA_EXCEEDED,
@@ -137,35 +138,48 @@ struct RefusedLogin<'a> {
 }
 
 impl Shard {
-    /// Whether the address of a connection is banned.
+    /// Why the address of a connection is banned, if it is.
     #[inline]
-    pub(super) fn is_banned(&self, net: &Net, conn: ConnId) -> bool {
+    pub(super) fn offence_of_address(&self, net: &Net, conn: ConnId) -> Option<Offence> {
         let bans = &self.shared.access.bans;
-        if !bans.has_any() {
-            return false;
+        if !bans.has_addresses() {
+            return None;
         }
-        let peer = net.peer_addr(conn);
-        peer.is_some_and(|peer| bans.is_banned(peer.ip(), net.now_ns()))
+        bans.of_address(net.peer_addr(conn)?.ip(), net.now_ns())
+    }
+
+    /// Why the client of a connection is banned, if it is, by its address or its identifier.
+    #[inline]
+    pub(super) fn offence_of(&self, net: &Net, conn: ConnId, client_id: &str) -> Option<Offence> {
+        let of_address = self.offence_of_address(net, conn);
+        let bans = &self.shared.access.bans;
+        of_address.or_else(|| bans.of_client_id(client_id, net.now_ns()))
     }
 
     /// A login may have been a guess: too many of an address ban it.
     fn count_guess(&mut self, net: &Net, conn: ConnId) {
-        let SharedAccess { bans, audit, settings, .. } = &self.shared.access;
-        if !bans.is_on() {
+        let SharedAccess { bans, settings, .. } = &self.shared.access;
+        if !bans.counts_logins() {
             return;
         }
         let Some(address) = net.peer_addr(conn) else { return };
-        if !bans.failed(address.ip(), net.now_ns()) {
+        if !bans.login_failed(address.ip(), net.now_ns()) {
             return;
         }
         let why = format!(
             "{} failed logins, banned for {} s",
             settings.login_failures_max, settings.login_ban_s
         );
-        audit.note(AuditEvent {
+        self.tell_banned_address(net, address, &why);
+    }
+
+    /// An address is banned from now on.
+    #[cold]
+    pub(super) fn tell_banned_address(&mut self, net: &Net, address: SocketAddr, why: &str) {
+        self.shared.access.audit.note(AuditEvent {
             event: AuditKind::AddressBanned,
             address: Some(address),
-            why: Some(why.clone()),
+            why: Some(why.to_owned()),
             ..AuditEvent::default()
         });
         if let Some(untold) = self.access.line(net.now_ns()) {
@@ -228,7 +242,7 @@ impl Shard {
             | LoginRefusal::Wrong
             | LoginRefusal::NoToken
             | LoginRefusal::Token(_) => &stats.refused_logins_wrong_total,
-            LoginRefusal::Banned | LoginRefusal::InBanFile(_) => &stats.refused_banned_total,
+            LoginRefusal::Banned(_) | LoginRefusal::InBanFile(_) => &stats.refused_banned_total,
             LoginRefusal::Busy | LoginRefusal::Late => &stats.refused_logins_busy_total,
             LoginRefusal::NoCertificate
             | LoginRefusal::Certificate(_)
