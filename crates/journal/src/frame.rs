@@ -38,7 +38,7 @@ use std::io;
 
 use crate::blocks::BLOCK;
 use crate::id::SegmentId;
-use crate::storage::{StorageFile, read_full_at};
+use crate::storage::{StorageFile, read_patiently};
 
 /// The version of everything in a data directory that this program reads and writes.
 pub(crate) const FORMAT: u16 = 1;
@@ -187,7 +187,7 @@ pub(crate) const fn frame_bytes(records: usize) -> usize {
 /// Reads the header at `offset`. `None`: there is none of this format.
 pub(crate) fn header_at(file: &dyn StorageFile, offset: u64) -> io::Result<Option<Header>> {
     let mut head = [0; Header::BYTES];
-    let read = read_full_at(file, offset, &mut head)?;
+    let read = read_patiently(file, offset, &mut head)?;
     Ok(Header::decode(&head[..read]).header())
 }
 
@@ -207,7 +207,7 @@ pub(crate) fn read(
     }
     buffer.clear();
     buffer.resize(header.len as usize, 0);
-    let read = read_full_at(file, records_at, buffer)?;
+    let read = read_patiently(file, records_at, buffer)?;
     Ok((read == buffer.len() && header.fits(buffer)).then_some(header))
 }
 

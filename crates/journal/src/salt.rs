@@ -15,7 +15,7 @@ use std::io;
 
 use crate::frame::Header;
 use crate::id::SegmentId;
-use crate::storage::{Storage, read_full_at, write_all_at};
+use crate::storage::{Storage, read_patiently, write_all_at};
 
 const NAME: &str = "salt";
 const NEW_NAME: &str = "salt.new";
@@ -39,7 +39,7 @@ impl Salt {
     pub(crate) fn read(storage: &dyn Storage) -> Option<Self> {
         let file = storage.open(NAME).ok()?;
         let mut bytes = [0; BYTES];
-        let read = read_full_at(&*file, 0, &mut bytes).ok()?;
+        let read = read_patiently(&*file, 0, &mut bytes).ok()?;
         if read == BYTES { Self::decode(&bytes) } else { None }
     }
 

@@ -8,16 +8,13 @@ use crate::blocks::BLOCK;
 use crate::frame::{Found, Header};
 use crate::id::SegmentId;
 use crate::salt::Salt;
-use crate::storage::{StorageFile, read_full_at};
+use crate::storage::{StorageFile, read_patiently};
 
 /// Bytes per read of a sequential scan.
 const CHUNK: usize = 1 << 20;
 
 /// Bytes per read of scattered records.
 const SMALL_CHUNK: usize = 1 << 16;
-
-/// Attempts for a read that fails.
-const TRIES: u32 = 5;
 
 /// A part of a file in memory, which moves to the requested position.
 pub(crate) struct Window {
@@ -103,17 +100,6 @@ impl Window {
                 self.unreadable.insert(offset - offset % BLOCK as u64);
             }
             at += piece;
-        }
-    }
-}
-
-/// Reads may fail temporarily.
-fn read_patiently(file: &dyn StorageFile, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-    let mut tries = 1;
-    loop {
-        match read_full_at(file, offset, into) {
-            Err(_) if tries < TRIES => tries += 1,
-            result => return result,
         }
     }
 }

@@ -10,6 +10,9 @@ use std::sync::Arc;
 pub use files::Files;
 pub(crate) use files::{DIRECTORY_MODE, FILE_MODE};
 
+/// Attempts for a read that fails.
+const READ_TRIES: u32 = 5;
+
 /// A flat directory.
 ///
 /// Created, renamed and removed names are durable only after [`Storage::sync_names`].
@@ -92,6 +95,21 @@ pub(crate) fn read_full_at(
         }
     }
     Ok(filled)
+}
+
+/// The same; reads may fail temporarily.
+pub(crate) fn read_patiently(
+    file: &dyn StorageFile,
+    offset: u64,
+    into: &mut [u8],
+) -> io::Result<usize> {
+    let mut tries = 1;
+    loop {
+        match read_full_at(file, offset, into) {
+            Err(_) if tries < READ_TRIES => tries += 1,
+            result => return result,
+        }
+    }
 }
 
 /// True for the errors of a full disk or quota.

@@ -278,7 +278,7 @@ fn sighup_reads_certificates_again() {
     };
     fs::write(&key, "no key").expect("writes");
     hang_up();
-    broker.wait_for("the old one stays in use: there is no private key in");
+    broker.wait_for("the old ones stay in use: there is no private key in");
     run(&folder.path().join("old"), &["--broker", &url, "--ca", &text(&old.ca)]);
     new.issue("server");
     hang_up();

@@ -129,11 +129,6 @@ impl AccessControl {
         &self.0.key_fetches
     }
 
-    /// Whether the keys of tokens are fetched.
-    pub(crate) fn fetches_keys(&self) -> bool {
-        self.0.files.lack_keys()
-    }
-
     /// Keys of tokens have been fetched: they are in force from now on. False if they were before.
     pub(super) fn keys_fetched(&self, url: &str, text: &str) -> Result<bool, FileError> {
         let inner = &*self.0;

@@ -51,16 +51,14 @@ fn write_bans(exposition: &mut Exposition, access: &AccessControl) {
     }
 }
 
-/// Of keys of tokens that are fetched.
+/// Of keys of tokens that are fetched, where they are.
 pub(super) fn write_keys(exposition: &mut Exposition, access: &AccessControl, now_ns: u64) {
-    if !access.fetches_keys() {
-        return;
-    }
     let fetches = access.key_fetches();
     let name = "tacho_token_keys_age_seconds";
     let help = "Time since the keys of tokens were fetched; absent until they were once.";
+    let mut age = exposition.family(name, help, Kind::Gauge);
     if let Some(age_ns) = fetches.age_ns(now_ns) {
-        exposition.family(name, help, Kind::Gauge).sample(&[], age_ns / 1_000_000_000);
+        age.sample(&[], age_ns / 1_000_000_000);
     }
     let name = "tacho_token_key_fetches_total";
     let help = "Requests for the keys of tokens.";
@@ -70,9 +68,10 @@ pub(super) fn write_keys(exposition: &mut Exposition, access: &AccessControl, no
     exposition.family(name, help, Kind::Counter).sample(&[], fetches.failures());
 }
 
-/// Of the listeners' certificates.
-pub(super) fn write_certificates(exposition: &mut Exposition, certificates: &Certificates) {
+/// Of the listeners' certificates, where there are any.
+pub(super) fn write_certificates(exposition: &mut Exposition, certificates: Option<&Certificates>) {
     let name = "tacho_certificate_reload_failures_total";
     let help = "Times that certificates, CAs or revocation lists of a listener could not be used.";
-    exposition.family(name, help, Kind::Counter).sample(&[], certificates.failures());
+    let failures = certificates.map_or(0, Certificates::failures);
+    exposition.family(name, help, Kind::Counter).sample(&[], failures);
 }

@@ -66,9 +66,7 @@ pub(super) fn read(view: &View) -> Exposition {
         access::write(&mut exposition, access);
         access::write_keys(&mut exposition, access, clock::now_ns());
     }
-    if let Some(certificates) = &view.certificates {
-        access::write_certificates(&mut exposition, certificates);
-    }
+    access::write_certificates(&mut exposition, view.certificates.as_ref());
     http(&mut exposition, view);
     process::write(&mut exposition);
     exposition

@@ -246,14 +246,14 @@ impl Shard {
         slot: SessionSlot,
         frame: &Frame<'_>,
     ) -> Flow {
-        if matches!(frame.type_number(), SUBSCRIBE | UNSUBSCRIBE) {
-            return self.request(net, conn, slot, frame);
-        }
         if frame.first_byte & 0xf0 == PUBLISH {
             return match self.sessions[slot].meter.is_on() {
                 false => self.publish_packet(net, conn, slot, frame),
                 true => self.metered_publish(net, conn, slot, frame),
             };
+        }
+        if matches!(frame.type_number(), SUBSCRIBE | UNSUBSCRIBE) {
+            return self.request(net, conn, slot, frame);
         }
         self.stats.packets_in_total.increment();
         let version = self.sessions[slot].version();

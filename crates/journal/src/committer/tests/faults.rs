@@ -236,6 +236,20 @@ fn frames_declared_synced_survive_a_power_cut() {
     assert!(claims > 200, "{claims}");
 }
 
+// A single failed read once ended the start with "a frame is missing".
+#[test]
+fn unsynced_frames_are_found_on_a_disk_whose_reads_fail_now_and_then() {
+    for seed in 0..50 {
+        let mut bench = Bench::new(seed, 1);
+        bench.commit(10, Level::Fsynced);
+        (0..4).for_each(|_| _ = bench.commit(10, Level::Written));
+        let (id, segment) = bench.committer.shared.segments.last().expect("a segment");
+        bench.disk.set_faults(always(|faults| faults.read_error = 0.05));
+        let frames = settle::unsynced(id, &segment.file, None, 5).expect("read");
+        assert_eq!(frames.len(), 4, "seed {seed}");
+    }
+}
+
 // A partial takeover from a failing file once made the next start fail.
 #[test]
 fn a_partial_takeover_of_frames_is_ignored() {
