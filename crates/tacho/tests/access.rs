@@ -206,7 +206,7 @@ fn acl_explain_names_the_rule_of_a_rules_file() {
                  [[rules]]\nallow = 'connect'\nlisteners = '1883'\n\n\
                  [[rules]]\nallow = ['publish', 'subscribe']\ntopics = 'a/#'\nroles = 'staff'\n\
                  qos = [0, 1]\nretain = false\n# the end\n\
-                 [[rules]]\nallow = 'subscribe'\ntopics = 'work/%c'\nshared = true\n";
+                 [[rules]]\nallow = 'subscribe'\ntopics = 'jobs/%c'\nshared = true\n";
     fs::write(&path, rules).expect("writes");
     let explain = |rest: &[&str], code: i32| {
         let arguments = [&["acl", "explain", "--rules-file", &file][..], rest];
@@ -222,10 +222,10 @@ fn acl_explain_names_the_rule_of_a_rules_file() {
         (&["-u", "ann", "subscribe", "a/#"], 0, "every topic"),
         (&["-u", "ann", "subscribe", "a/x"], 0, staff),
         (&["-u", "ann", "receive", "a/x"], 0, staff),
-        (&["subscribe", "work/client"], 99, "no rule of"),
-        (&["subscribe", "$share/g/work/client"], 0, "rules.toml:18: "),
-        (&["subscribe", "$share/g/work/+"], 99, "not every topic"),
-        (&["-i", "c/1", "receive", "work/c/1"], 99, "control character"),
+        (&["subscribe", "jobs/client"], 99, "no rule of"),
+        (&["subscribe", "$share/g/jobs/client"], 0, "rules.toml:18: "),
+        (&["subscribe", "$share/g/jobs/+"], 99, "not every topic"),
+        (&["-i", "c/1", "receive", "jobs/c/1"], 99, "control character"),
         (&["connect", "--address", "10.1.1.1"], 99, "rules.toml:4: deny = 'connect'"),
         (&["connect", "--address", "::1", "--listener", "127.0.0.1:1883"], 0, "rules.toml:7: "),
         (&["connect", "--address", "::1", "--listener", "127.0.0.1:1884"], 99, "no rule of"),

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use tacho_testkit::http::StubService;
-use tacho_testkit::runs::assert_code;
+use tacho_testkit::runs::{GUIDE_MEASUREMENTS, assert_code};
 use tacho_testkit::wait_until;
 
 const TOKEN: &str = "a token of the tests";
@@ -530,16 +530,7 @@ fn what_collectd_sends_is_passed_on_by_the_names_of_the_guide() {
     assert_eq!(lines, by_token);
     let measurements: BTreeSet<&str> =
         lines.iter().filter_map(|line| line.split([',', ' ']).next()).collect();
-    let of_the_guide = [
-        "cpu_value",
-        "interface_rx",
-        "interface_tx",
-        "load_longterm",
-        "load_midterm",
-        "load_shortterm",
-        "memory_value",
-    ];
-    assert_eq!(measurements, of_the_guide.into());
+    assert_eq!(measurements, GUIDE_MEASUREMENTS.into());
     for request in second.requests() {
         assert_eq!(request.path, "/api/v2/write?org=lab&bucket=collectd&precision=ms");
         assert_eq!(request.header("authorization"), "Token sesame");

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tacho_testkit::http::{StubAnswer, StubService};
+use tacho_testkit::runs::GUIDE_MEASUREMENTS;
 use tacho_testkit::wait_until;
 
 /// A load that any machine carries, of which no second counts as disturbed.
@@ -302,15 +303,7 @@ fn a_watched_host_has_the_names_of_collectd() {
     assert!(output.stdout.is_empty(), "--quiet prints no rows");
     let lines = lines(&stub);
     let names: BTreeSet<&str> = lines.iter().map(|line| line.measurement.as_str()).collect();
-    let wanted = BTreeSet::from([
-        "cpu_value",
-        "interface_rx",
-        "interface_tx",
-        "load_longterm",
-        "load_midterm",
-        "load_shortterm",
-        "memory_value",
-    ]);
+    let wanted = BTreeSet::from(GUIDE_MEASUREMENTS);
     // Which of these there are depends on the disks of the machine.
     let more = BTreeSet::from([
         "contextswitch_value",

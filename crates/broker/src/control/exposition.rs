@@ -37,14 +37,14 @@ pub(super) struct MetricSample {
     /// What follows the name: `_sum` and the like of a histogram.
     pub(super) suffix: &'static str,
     pub(super) labels: Vec<(String, String)>,
-    /// Is it of a type without fractions?
+    /// It has a type without fractions.
     pub(super) is_whole: bool,
     pub(super) value: f64,
 }
 
 /// A number that can be a sample.
 pub(super) trait SampleNumber {
-    /// Has the type no fractions?
+    /// The type has no fractions.
     const IS_WHOLE: bool;
 
     fn number(self) -> f64;

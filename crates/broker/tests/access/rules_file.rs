@@ -50,7 +50,7 @@ topics = ["down/%c/#", "down/x-%u/+"]
 
 [[rules]]
 allow = "subscribe"
-topics = "work/#"
+topics = "jobs/#"
 groups = ["crew"]
 
 [[rules]]
@@ -101,9 +101,9 @@ fn subscriptions_are_granted_by_topic_qos_and_group() {
             ("down/+/a", 0, false),
             ("down/x-ann/+", 0, true),
             ("down/x-bob/+", 0, false),
-            ("work/#", 0, false),
-            ("$share/crew/work/#", 1, true),
-            ("$share/others/work/#", 1, false),
+            ("jobs/#", 0, false),
+            ("$share/crew/jobs/#", 1, true),
+            ("$share/others/jobs/#", 1, false),
             ("low", 0, true),
             ("low", 1, false),
             ("$SYS/#", 0, false),
@@ -242,7 +242,7 @@ fn a_subscription_whose_qos_or_group_is_not_allowed_any_more_ends() {
     let mut ann = logged_in(&broker, "c1", Version::V5, "ann");
     ann.subscribe("down/c1/#", QoS::AtLeastOnce);
     let mut bob = logged_in(&broker, "c2", Version::V5, "bob");
-    bob.subscribe("$share/crew/work/#", QoS::AtLeastOnce);
+    bob.subscribe("$share/crew/jobs/#", QoS::AtLeastOnce);
     bob.subscribe("down/c2/#", QoS::AtMostOnce);
     let qos_0 = RULES.replace("\"down/x-%u/+\"]", "\"down/x-%u/+\"]\nqos = 0");
     files.set_rules(&qos_0);

@@ -355,6 +355,7 @@ mod tests {
         }
         assert!(cache.evictions > 1_000);
     }
+
     fn sessions_of<'a>(targets: impl Iterator<Item = &'a Target>) -> Vec<SessionSlot> {
         let mut sessions: Vec<_> = targets.map(|target| target.session).collect();
         sessions.sort_unstable_by_key(|session| session.index());

@@ -7,23 +7,13 @@ use std::process::{Command, Stdio};
 
 use libtest_mimic::Failed;
 use serde_json::Value;
+use tacho_testkit::runs::GUIDE_MEASUREMENTS;
 
 use super::board::{Board, folder, list};
 use super::in_influxdb::{Service, now_ms};
 use crate::Verdict;
 use crate::influxdb::InfluxDb;
 use crate::process::{Peer, Running, free_port, wait_until};
-
-/// The measurements that the guide lists.
-const MEASUREMENTS: [&str; 7] = [
-    "cpu_value",
-    "interface_rx",
-    "interface_tx",
-    "load_longterm",
-    "load_midterm",
-    "load_shortterm",
-    "memory_value",
-];
 
 /// What the guide's dashboard asks: measurement, what of it, and conditions besides the host.
 fn of_the_guide() -> Vec<(String, &'static str, String)> {
@@ -156,7 +146,8 @@ fn all_are_there(service: &Service<'_>) -> Verdict {
     let database = service.database;
     let found = service.influx.series(database, "SHOW MEASUREMENTS")?;
     let names = found.first().map_or_else(String::new, |one| one["values"].to_string());
-    if let Some(missing) = MEASUREMENTS.iter().find(|name| !names.contains(&format!("\"{name}\"")))
+    if let Some(missing) =
+        GUIDE_MEASUREMENTS.iter().find(|name| !names.contains(&format!("\"{name}\"")))
     {
         return Err(format!("{database}: no {missing} in {names}").into());
     }
