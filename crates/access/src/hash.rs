@@ -15,6 +15,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 
 pub use foreign::{DigestKind, SaltPlace};
 
@@ -37,6 +38,9 @@ const SALT_LENS: std::ops::RangeInclusive<usize> = 8..=128;
 const DERIVED_LENS: std::ops::RangeInclusive<usize> = 16..=128;
 /// Above these, one login would keep a thread busy for many seconds or take the memory of others.
 const ITERATIONS_MAX: u32 = 10_000_000;
+
+/// Rounds that a password stored for SCRAM may have (RFC 7677, 4 has the least).
+pub const SCRAM_ITERATIONS_ALLOWED: RangeInclusive<u32> = scram::ITERATIONS_MIN..=ITERATIONS_MAX;
 const MEMORY_KIB_MAX: u32 = 256 * 1024;
 const PASSES_MAX: u32 = 64;
 const LANES_MAX: u32 = 16;

@@ -1,5 +1,7 @@
 //! Kinds of PUBLISH and of subscriptions, as rules tell them apart.
 
+use tacho_topic::Filter;
+
 /// What a PUBLISH is, apart from its topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PublishKind {
@@ -102,6 +104,18 @@ pub struct SubscriptionKind<'a> {
     pub qos: u8,
     /// The group, if it is a shared subscription.
     pub group: Option<&'a str>,
+}
+
+impl<'a> SubscriptionKind<'a> {
+    /// Of a subscription to this filter.
+    #[must_use]
+    pub fn of(filter: &'a Filter, qos: u8) -> Self {
+        let group = match filter {
+            Filter::Plain(_) => None,
+            Filter::Shared(shared) => Some(shared.group()),
+        };
+        Self { qos, group }
+    }
 }
 
 /// Which subscriptions a rule is about.

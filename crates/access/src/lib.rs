@@ -47,8 +47,8 @@ pub use decision::{Access, Cause, Decision};
 pub use emqx::{EmqxHash, EmqxUser, UnknownHash, emqx_users};
 pub use file::{FILE_BYTES_MAX, FileError, read_text};
 pub use hash::{
-    DigestKind, HashError, Memory, NoRandomness, SCRAM_ITERATIONS, SaltPlace, Scheme, ScramHash,
-    StoredPassword, saslprepared,
+    DigestKind, HashError, Memory, NoRandomness, SCRAM_ITERATIONS, SCRAM_ITERATIONS_ALLOWED,
+    SaltPlace, Scheme, ScramHash, StoredPassword, saslprepared,
 };
 pub use jwt::{
     TokenAcl, TokenClient, TokenError, TokenRules, TokenVerifier, VerifiedToken, is_claim_template,

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use tacho_access::{
-    Access, AccessList, Acl, Cause, CertificateName, ClientRules, Coverage, Decision, Origin,
-    PublishKind, RuleSet, Steps, SubscriptionKind, Users, Who, certificate_of_file, read_text,
+    Access, AccessList, Acl, Cause, CertificateName, ClientRules, Coverage, Decision, Exceeded,
+    Origin, PublishKind, RuleSet, Steps, SubscriptionKind, Users, Who, certificate_of_file,
+    read_text,
 };
 use tacho_broker::{RawConfig, SubscribeCheck, parse_address};
 use tacho_topic::Filter;
@@ -300,13 +301,14 @@ impl Explained {
 
     fn explain_filter(&self, who: &Who<'_>, text: &str, qos: u8) -> Result<Answer, Failure> {
         let filter = Filter::parse(text).map_err(|error| invalid(format!("'{text}': {error}")))?;
-        let group = match &filter {
-            Filter::Plain(_) => None,
-            Filter::Shared(shared) => Some(shared.group()),
-        };
-        let kind = SubscriptionKind { qos, group };
+        let (topics, limits) = (filter.topic_filter(), self.list.limits(who.user));
+        if limits.has_too_many_levels(topics.as_str()) {
+            return Ok(Answer::new(false, Exceeded::TopicLevels.sentence()));
+        }
+        // Granted, if not as high.
+        let qos = limits.qos_max.map_or(qos, |max| qos.min(max));
+        let kind = SubscriptionKind::of(&filter, qos);
         let rules = ClientRules { token: None, list: Some(&self.list) };
-        let topics = filter.topic_filter();
         let coverage = rules.covers(who, topics, &kind, &mut Steps::default());
         let is_filtered = self.subscribe == SubscribeCheck::Filtered && !filter.is_shared();
         let (may, why) = match coverage {

@@ -3,22 +3,19 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::num::NonZeroU32;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tacho_access::{
-    EmqxHash, SCRAM_ITERATIONS, Scheme, ScramHash, StoredPassword, Users, check_name, delete_user,
-    emqx_users, hash_plain, read_text, saslprepared, set_user, set_users,
+    EmqxHash, SCRAM_ITERATIONS, SCRAM_ITERATIONS_ALLOWED, Scheme, ScramHash, StoredPassword, Users,
+    check_name, delete_user, emqx_users, hash_plain, read_text, saslprepared, set_user, set_users,
 };
 
 use crate::exit::{self, Failure};
 
 /// The length of a password travels as 16 bits.
 const PASSWORD_BYTES_MAX: usize = 65_535;
-/// RFC 7677, 4 has the least; the broker takes no more.
-const ITERATIONS: RangeInclusive<u32> = 4_096..=10_000_000;
 /// Names of superusers that one warning shows.
 const SUPERUSERS_SHOWN_MAX: usize = 10;
 /// What Ctrl-C sends to a terminal that makes no signal of it.
@@ -151,8 +148,9 @@ fn check_scram(user: &str, password: &str) -> Result<(), String> {
 }
 
 fn iterations(text: &str) -> Result<NonZeroU32, String> {
-    let iterations = text.parse().ok().filter(|n: &NonZeroU32| ITERATIONS.contains(&n.get()));
-    let (min, max) = (ITERATIONS.start(), ITERATIONS.end());
+    let allowed = SCRAM_ITERATIONS_ALLOWED;
+    let iterations = text.parse().ok().filter(|n: &NonZeroU32| allowed.contains(&n.get()));
+    let (min, max) = (allowed.start(), allowed.end());
     iterations.ok_or_else(|| format!("`{text}` is not a number from {min} to {max}"))
 }
 

@@ -240,6 +240,14 @@ fn acl_explain_names_the_rule_of_a_rules_file() {
     assert!(explain(&["publish", "a", "--qos", "2"], 99).contains("its QoS is higher"));
     assert!(explain(&["publish", "a/b/c"], 99).contains("more levels"));
     explain(&["publish", "a/b"], 0);
+    assert!(explain(&["subscribe", "a/+/c"], 99).contains("more levels"));
+    // A subscription gets the QoS that the role allows, and is judged by that.
+    let high = "[[rules]]\ndeny = 'subscribe'\ntopics = '#'\nqos = 2\n";
+    let capped = limited.replacen("[[rules]]", &format!("{high}[[rules]]"), 1);
+    fs::write(&path, &capped).expect("writes");
+    explain(&["subscribe", "a/+", "--qos", "2"], 0);
+    fs::write(&path, capped.replace("qos_max = 1\n", "")).expect("writes");
+    explain(&["subscribe", "a/+", "--qos", "2"], 99);
     fs::write(&path, rules).expect("writes");
     let (config, config_shown) = at(&folder, "broker.toml");
     let listen = |port: u16| format!("listen = [{port}]\n[access]\nrules_file = '{file}'\n");

@@ -23,17 +23,13 @@ pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
 
 fn write_bans(exposition: &mut Exposition, access: &AccessControl) {
     let (banned, totals) = (access.bans().banned(), access.bans().totals());
-    let is_address = |offence: Offence| offence != Offence::ClientIdFlaps;
-    let sum = |of_addresses: bool| -> usize {
-        let chosen = banned.iter().filter(|(offence, _)| is_address(*offence) == of_addresses);
-        chosen.map(|(_, count)| count).sum()
-    };
+    let [(_, for_logins), (_, for_flaps), (_, client_ids)] = banned;
     let name = "tacho_banned_addresses";
     let help = "Addresses that are banned for failed logins or for flapping.";
-    exposition.family(name, help, Kind::Gauge).sample(&[], sum(true));
+    exposition.family(name, help, Kind::Gauge).sample(&[], for_logins + for_flaps);
     let name = "tacho_banned_client_ids";
     let help = "Client identifiers that are banned for flapping.";
-    exposition.family(name, help, Kind::Gauge).sample(&[], sum(false));
+    exposition.family(name, help, Kind::Gauge).sample(&[], client_ids);
     for (offence, total) in totals {
         let (name, help) = match offence {
             Offence::FailedLogins => {

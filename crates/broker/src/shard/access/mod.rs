@@ -36,6 +36,14 @@ pub(in crate::shard) use limits::reason_of;
 pub(in crate::shard) use log::{CauseShown, Shown};
 pub(in crate::shard) use session::SessionAccess;
 
+/// Looks at an access rule that take as long as a unit of work.
+const STEPS_PER_UNIT: usize = 16;
+
+/// What the steps cost that are left no more of those that were left `before`.
+pub(in crate::shard) fn units_of(before: usize, steps: &Steps) -> u32 {
+    ((before - steps.left()) / STEPS_PER_UNIT) as u32
+}
+
 /// Owns the policy in force, remembered logins and decisions.
 pub(super) struct AccessRules {
     policy: Arc<Policy>,
@@ -264,11 +272,7 @@ impl Shard {
         }
         let session = &self.sessions[slot];
         let rules = self.access.rules_of(session.access.rules());
-        let group = match filter {
-            Filter::Plain(_) => None,
-            Filter::Shared(shared) => Some(shared.group()),
-        };
-        let kind = SubscriptionKind { qos: qos as u8, group };
+        let kind = SubscriptionKind::of(filter, qos as u8);
         rules.covers(&session.who(), filter.topic_filter(), &kind, steps)
     }
 }

@@ -12,6 +12,7 @@ use tacho_codec::{QoS, ReasonCode};
 use tacho_net::ConnId;
 use tacho_session::server::End;
 
+use super::units_of;
 use crate::access::{AuditEvent, AuditKind, Name};
 use crate::keys::SessionSlot;
 use crate::policy::Policy;
@@ -19,8 +20,6 @@ use crate::shard::{Net, Shard};
 
 /// What ending a subscription costs, in the map that shards share too.
 const ENDING_UNITS: u32 = 4;
-/// Looks at an access rule that take as long as a unit of work.
-const STEPS_PER_UNIT: usize = 16;
 /// Subscriptions that are passed over in a microsecond.
 const PASSED_PER_UNIT: usize = 1_000;
 
@@ -235,7 +234,7 @@ impl Shard {
             let before = steps.left();
             let qos = self.options_of(slot, filter).map_or(QoS::ExactlyOnce, |options| options.qos);
             let is_granted = self.covers(slot, (filter, qos), &mut steps) == Coverage::Whole;
-            let mut units = 1 + ((before - steps.left()) / STEPS_PER_UNIT) as u32;
+            let mut units = 1 + units_of(before, &steps);
             if is_granted {
                 swept.kept += 1;
             } else {

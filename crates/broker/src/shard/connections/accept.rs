@@ -73,6 +73,9 @@ impl Shard {
 
     /// Whether a connection whose client's address is known is served; begins its transport.
     fn admit(&mut self, net: &mut Net, conn: ConnId, listener: usize) -> bool {
+        if self.shared.access.bans.counts_flaps() {
+            net.keep_peer_addr(conn);
+        }
         // Before a handshake is paid for. Others are told at CONNECT.
         let transport = &self.shared.transports[listener];
         let is_encrypted = matches!(transport, ServerTransport::Tls(_) | ServerTransport::Wss(..));
@@ -86,9 +89,6 @@ impl Shard {
         }
         if !self.enters_from_its_address(net, conn, listener) {
             return false;
-        }
-        if self.shared.access.bans.counts_flaps() {
-            net.keep_peer_addr(conn);
         }
         match self.shared.transports[listener].filter() {
             Ok(None) => {}

@@ -176,6 +176,7 @@ impl Shard {
     /// Subscriptions are after all as they were.
     fn take_back(&mut self, net: &mut Net, slot: SessionSlot, changed: Vec<Changed>) {
         self.stats.journal_refused_subscriptions_total.add(changed.len() as u64);
+        let mut changes = Vec::new();
         for Changed { filter, former } in changed.into_iter().rev() {
             // It may have been unsubscribed since.
             if !self.sessions[slot].subscriptions.contains(&filter) {
@@ -183,12 +184,14 @@ impl Shard {
             }
             match former {
                 None => {
-                    self.forget_all(net, slot, std::slice::from_ref(&filter));
+                    self.forget(net, slot, &filter, &mut changes);
                     self.sweep_anew(slot);
                 }
                 Some(former) => self.restore_options(slot, &filter, former),
             }
         }
+        self.shared.routes.apply(&changes);
+        self.refresh_routes();
     }
 
     /// A CONNECT that waits is refused; false if there is none.

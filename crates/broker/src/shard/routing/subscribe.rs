@@ -15,14 +15,12 @@ use tacho_topic::{Filter, FilterError, RouteChange};
 
 use super::{FILTER_UNITS, PIECE_FILTERS};
 use crate::keys::SessionSlot;
+use crate::shard::access::units_of;
 use crate::shard::durability::{Changed, NOTHING_CAN_BE_WRITTEN, RecordedChanges};
 use crate::shard::output::Flow;
 use crate::shard::permission::may_subscribe;
 use crate::shard::{Net, Shard};
 use crate::subscription::SubscriptionOptions;
-
-/// Looks at an access rule that take as long as a unit of work.
-const STEPS_PER_UNIT: usize = 16;
 
 /// A new subscription that wants the retained messages.
 struct WantsReplay {
@@ -120,8 +118,7 @@ impl Shard {
         {
             let steps = request.steps.left();
             self.subscribe_one(net, slot, (filter, options), request, &mut piece);
-            let steps = steps - request.steps.left();
-            if !net.charge(FILTER_UNITS + (steps / STEPS_PER_UNIT) as u32) {
+            if !net.charge(FILTER_UNITS + units_of(steps, &request.steps)) {
                 break;
             }
         }
@@ -202,7 +199,7 @@ impl Shard {
             options.retain_as_published = true;
         }
         let is_durable = session.journal.is_durable();
-        let former = if is_durable { self.journaled_options(slot, &filter) } else { None };
+        let former = if is_durable { self.options_of(slot, &filter) } else { None };
         let reason = if request.is_stalled {
             self.stats.journal_refused_subscriptions_total.increment();
             ReasonCode::QUOTA_EXCEEDED
@@ -239,18 +236,10 @@ impl Shard {
     ) -> BatchSeq {
         let mut batch = BatchSeq::DONE;
         for (Changed { filter, .. }, options) in granted {
-            let options = self.journaled_options(slot, filter).unwrap_or(*options);
+            let options = self.options_of(slot, filter).unwrap_or(*options);
             batch = batch.max(self.record_subscription(slot, filter, options));
         }
         batch
-    }
-
-    /// The options of a durable session's subscription, if it has it.
-    fn journaled_options(&self, slot: SessionSlot, filter: &Filter) -> Option<SubscriptionOptions> {
-        if !self.sessions[slot].journal.is_durable() {
-            return None;
-        }
-        self.options_of(slot, filter)
     }
 
     /// The options of a session's subscription, if it has it.
@@ -274,12 +263,24 @@ impl Shard {
     ) {
         let mut changes = Vec::new();
         for filter in filters {
-            self.sessions[slot].subscriptions.remove(filter);
-            self.remove_subscription(net, slot, filter, &mut changes);
-            self.record_unsubscribed(slot, filter);
+            self.forget(net, slot, filter, &mut changes);
         }
         self.shared.routes.apply(&changes);
         self.refresh_routes();
+    }
+
+    /// A subscription that a session has is over, in the journal too. What the route map has to
+    /// learn of it goes to `changes`.
+    pub(in crate::shard) fn forget(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        filter: &Filter,
+        changes: &mut Vec<RouteChange>,
+    ) {
+        self.sessions[slot].subscriptions.remove(filter);
+        self.remove_subscription(net, slot, filter, changes);
+        self.record_unsubscribed(slot, filter);
     }
 
     /// A subscription that a session has gets its former options, in the journal too.
