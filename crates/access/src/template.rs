@@ -311,6 +311,11 @@ impl NamePattern {
         Ok(Self { parts: parts(text)?.into(), is_prefix })
     }
 
+    /// Whether it has this placeholder.
+    pub(crate) fn names(&self, placeholder: Placeholder) -> bool {
+        self.parts.contains(&Part::Name(placeholder))
+    }
+
     pub(crate) fn matches(&self, name: &str, who: &Who<'_>) -> bool {
         let rest = behind(&self.parts, name, who);
         rest.is_some_and(|rest| self.is_prefix || rest.is_empty())

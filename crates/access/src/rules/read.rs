@@ -184,6 +184,7 @@ impl RuleSet {
         self.names_users |= !clients.users.is_empty()
             || clients.is_anonymous.is_some()
             || clients.roles.iter().any(|role| !self.default_roles.contains(role))
+            || clients.client_ids.iter().any(|pattern| pattern.names(Placeholder::User))
             || rule.filters.iter().any(|filter| filter.template.names(Placeholder::User));
         self.has_receive_alone |=
             rule.actions.has(Actions::RECEIVE) && !rule.actions.has(Actions::SUBSCRIBE);

@@ -115,6 +115,14 @@ fn a_file_without_rules_denies_everything_but_connecting() {
 }
 
 #[test]
+fn rules_that_depend_on_the_user_are_known() {
+    for (ids, expected) in [("%u-*", true), ("%c", false), ("pump-*", false)] {
+        let text = format!("[[rules]]\nallow = 'all'\ntopics = 'a'\nclient_ids = '{ids}'\n");
+        assert_eq!(rules(&text).names_users(), expected, "{ids}");
+    }
+}
+
+#[test]
 fn all_conditions_of_a_rule_have_to_hold() {
     let text = |terms: &str| {
         format!(

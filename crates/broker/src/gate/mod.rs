@@ -92,7 +92,7 @@ impl Gate {
         }
     }
 
-    /// A connection comes; the address of its client may not be known yet.
+    /// A connection comes that its address may have, see [`Self::enter_from`].
     pub(crate) fn enter(&self, permits: &mut ConnectionPermits, now_ns: u64) -> Result<(), Excess> {
         if let Some(connections) = &self.connections {
             permits._listener = Some(connections.try_take().ok_or(Excess::ListenerFull)?);

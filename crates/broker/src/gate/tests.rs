@@ -18,8 +18,8 @@ fn permits() -> ConnectionPermits {
 /// A connection from an address at a time.
 fn come(gate: &Gate, address: &str, now_ns: u64) -> Result<ConnectionPermits, Excess> {
     let mut permits = permits();
-    gate.enter(&mut permits, now_ns)?;
     gate.enter_from(&mut permits, address.parse().unwrap(), now_ns)?;
+    gate.enter(&mut permits, now_ns)?;
     Ok(permits)
 }
 
@@ -62,7 +62,8 @@ fn new_connections_are_limited_per_second_and_refused_ones_do_not_count() {
     assert_eq!(at("192.0.2.1", SECOND_NS), Err(Excess::AddressRate));
     assert_eq!(at("192.0.2.2", SECOND_NS), Ok(()));
     assert_eq!(at("192.0.2.3", SECOND_NS), Ok(()));
-    assert_eq!(at("192.0.2.4", SECOND_NS), Err(Excess::ListenerRate));
+    assert_eq!(at("192.0.2.4", SECOND_NS), Ok(()));
+    assert_eq!(at("192.0.2.5", SECOND_NS), Err(Excess::ListenerRate));
     // Half a second later there is room for one more of this address.
     let later_ns = SECOND_NS + SECOND_NS / 2;
     assert_eq!(at("192.0.2.1", later_ns), Ok(()));

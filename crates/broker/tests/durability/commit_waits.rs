@@ -241,6 +241,34 @@ fn the_release_of_a_message_that_cannot_be_read_leaves_with_its_own_commit() {
 }
 
 #[test]
+fn a_client_that_new_rules_shut_out_before_the_commit_is_refused() {
+    for stays in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rules.toml");
+        let letting_in =
+            |name: &str| format!("[[rules]]\nallow = 'connect'\nclient_ids = '{name}'\n");
+        fs::write(&file, letting_in("client")).unwrap();
+        let mut broker = DurableBroker::configured(1, |raw| {
+            raw.access.rules_file = Some(file.clone());
+        });
+        let mut client = broker.connecting("client", Version::V5, |_| {});
+        broker.settle();
+        client.expect_nothing();
+        let both = letting_in("client") + &letting_in("other");
+        fs::write(&file, if stays { both } else { letting_in("other") }).unwrap();
+        assert_eq!(broker.cluster.access().reload(), AccessReloaded::New);
+        broker.settle();
+        broker.commit();
+        let seen = if stays {
+            Seen::Connected { session_present: false }
+        } else {
+            Seen::Refused(ReasonCode::NOT_AUTHORIZED)
+        };
+        assert_eq!(client.all().first(), Some(&seen));
+    }
+}
+
+#[test]
 fn a_user_that_is_gone_before_the_commit_is_refused() {
     for stays in [true, false] {
         let folder = tempfile::tempdir().unwrap();

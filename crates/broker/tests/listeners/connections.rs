@@ -75,6 +75,19 @@ fn new_connections_are_limited_per_second() {
     assert_eq!(refused(&broker).0, 0);
 }
 
+// Refused connections once counted for the listener, too: one address kept all others out.
+#[test]
+fn an_address_that_has_too_many_connections_leaves_others_their_share() {
+    let keys = "connections_per_address_max = 1\nconnections_per_s_max = 3";
+    let broker = broker_with(1, "", keys);
+    let _first = comes(from(2, tested(&broker)), "a").unwrap();
+    for _ in 0..5 {
+        assert!(comes(from(2, tested(&broker)), "b").is_none());
+    }
+    assert!(comes(from(3, tested(&broker)), "c").is_some());
+    assert_eq!(refused(&broker), (0, 5));
+}
+
 #[test]
 fn an_excess_is_refused_before_its_tls_handshake() {
     let folder = TempDir::new().unwrap();

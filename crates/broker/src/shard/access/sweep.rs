@@ -169,7 +169,7 @@ impl Shard {
     }
 
     /// Whether the rules do not let the client of a session connect any more.
-    fn is_shut_out(&self, slot: SessionSlot) -> bool {
+    pub(in crate::shard) fn is_shut_out(&self, slot: SessionSlot) -> bool {
         let session = &self.sessions[slot];
         let decision = self.access.connecting(&session.who());
         session.link().is_none() && decision.is_some_and(|decision| !decision.is_allowed)

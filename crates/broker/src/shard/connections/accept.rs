@@ -35,10 +35,6 @@ impl Shard {
             net.abort(conn);
             return;
         }
-        if !self.enters(net, conn, listener) {
-            net.abort(conn);
-            return;
-        }
         let is_admitted = match &self.shared.gates[listener].proxies {
             Some(proxies) => {
                 let proxy = net.peer_addr(conn);
@@ -87,7 +83,8 @@ impl Shard {
             self.tell_banned_connection(net, conn, &banned);
             return false;
         }
-        if !self.enters_from_its_address(net, conn, listener) {
+        // Last: what an address has too much of must not use up the listener's share.
+        if !self.enters_from_its_address(net, conn, listener) || !self.enters(net, conn, listener) {
             return false;
         }
         match self.shared.transports[listener].filter() {

@@ -158,8 +158,11 @@ impl Shard {
             self.refuse_banned(net, conn, &connect, banned);
             return self.pending_connect_lost(net, slot);
         }
-        if self.is_users_end(slot, conn) || self.refuses_certificate(net, conn) {
-            // Since the users were read again: the sweep knows only clients that are connected.
+        if self.is_users_end(slot, conn)
+            || self.refuses_certificate(net, conn)
+            || self.is_shut_out(slot)
+        {
+            // Since users or rules were read again: the sweep knows only clients that are connected.
             self.refuse(net, conn, connect.version, ReasonCode::NOT_AUTHORIZED);
             return self.pending_connect_lost(net, slot);
         }
