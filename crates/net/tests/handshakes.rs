@@ -66,8 +66,8 @@ fn failures(client: &mut dyn Filter, server: &mut dyn Filter) -> (String, String
     }
 }
 
-/// Whether a handshake succeeds, how many bytes the server's first answer has (fewer where a session
-/// is resumed), and the server's filter after it.
+/// Whether a handshake succeeds, how many bytes the server's first answer has (fewer where a
+/// session is resumed), and the server's filter after it.
 fn handshake(client: &TlsClient, server: &TlsServer) -> (bool, usize, TlsFilter) {
     let (mut ours, mut theirs) = (client.filter().unwrap(), server.filter().unwrap());
     let (mut up, mut down) = (Vec::new(), Vec::new());

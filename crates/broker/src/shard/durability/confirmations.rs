@@ -162,7 +162,7 @@ impl Shard {
             || self.refuses_certificate(net, conn)
             || self.is_shut_out(slot)
         {
-            // Since users or rules were read again: the sweep knows only clients that are connected.
+            // Since users or rules were read again: the sweep knows only connected clients.
             self.refuse(net, conn, connect.version, ReasonCode::NOT_AUTHORIZED);
             return self.pending_connect_lost(net, slot);
         }
