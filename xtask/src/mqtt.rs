@@ -40,8 +40,13 @@ pub(crate) fn subscribe_at(qos: u8, id: u16, filters: &[String]) -> Vec<u8> {
 
 /// An UNSUBSCRIBE.
 pub(crate) fn unsubscribe(id: u16, filter: &str) -> Vec<u8> {
+    unsubscribe_all(id, &[filter.to_owned()])
+}
+
+/// An UNSUBSCRIBE of several filters.
+pub(crate) fn unsubscribe_all(id: u16, filters: &[String]) -> Vec<u8> {
     let mut body = id.to_be_bytes().to_vec();
-    push_text(&mut body, filter);
+    filters.iter().for_each(|filter| push_text(&mut body, filter));
     packet(0xa2, &body)
 }
 

@@ -429,3 +429,15 @@ fn reason_codes_map_to_the_return_codes_of_older_versions() {
     }
     assert_eq!(ReasonCode::PROTOCOL_ERROR.to_string(), "protocol error (0x82)");
 }
+
+/// Behind the filters that a receiver takes nothing is read: what follows here is no filter.
+#[test]
+fn a_packet_with_too_many_filters_is_refused_before_they_are_read() {
+    for notation in ["82 | 0001 <a> 00 <b> 00 ff", "a2 | 0001 <a> <b> ff"] {
+        let bytes = bytes(notation);
+        let frame = frame(&bytes);
+        let bounded = |max| Packet::decode_bounded(&frame, V311, ToServer, max).unwrap_err();
+        assert_eq!(bounded(2).reason, ReasonCode::QUOTA_EXCEEDED, "{notation}");
+        assert_eq!(bounded(3).reason, ReasonCode::MALFORMED_PACKET, "{notation}");
+    }
+}

@@ -56,6 +56,21 @@ impl<'a> Packet<'a> {
         version: Version,
         direction: Direction,
     ) -> Result<Self, DecodeError> {
+        Self::decode_bounded(frame, version, direction, usize::MAX)
+    }
+
+    /// [`Packet::decode`] of a SUBSCRIBE or UNSUBSCRIBE with at most `filters_max` filters; one
+    /// with more is refused with [`QUOTA_EXCEEDED`](crate::ReasonCode::QUOTA_EXCEEDED) before more
+    /// is read of it, so that neither time nor memory grows with the packet.
+    ///
+    /// # Errors
+    /// The same, and too many filters.
+    pub fn decode_bounded(
+        frame: &Frame<'a>,
+        version: Version,
+        direction: Direction,
+        filters_max: usize,
+    ) -> Result<Self, DecodeError> {
         let packet_type = check_first_byte(frame.first_byte, version, direction)?;
         if packet_type != PacketType::Connect {
             frame.check_header_len(version)?;
@@ -68,9 +83,13 @@ impl<'a> Packet<'a> {
             PacketType::PubRec => Self::PubRec(Ack::decode(frame, AckKind::PubRec, version)?),
             PacketType::PubRel => Self::PubRel(Ack::decode(frame, AckKind::PubRel, version)?),
             PacketType::PubComp => Self::PubComp(Ack::decode(frame, AckKind::PubComp, version)?),
-            PacketType::Subscribe => Self::Subscribe(Subscribe::decode(frame, version)?),
+            PacketType::Subscribe => {
+                Self::Subscribe(Subscribe::decode_bounded(frame, version, filters_max)?)
+            }
             PacketType::SubAck => Self::SubAck(SubAck::decode(frame, version)?),
-            PacketType::Unsubscribe => Self::Unsubscribe(Unsubscribe::decode(frame, version)?),
+            PacketType::Unsubscribe => {
+                Self::Unsubscribe(Unsubscribe::decode_bounded(frame, version, filters_max)?)
+            }
             PacketType::UnsubAck => Self::UnsubAck(UnsubAck::decode(frame, version)?),
             PacketType::PingReq => empty(frame, Self::PingReq)?,
             PacketType::PingResp => empty(frame, Self::PingResp)?,

@@ -5,7 +5,14 @@ use crate::property::{self, PropertySink, id};
 use crate::read::Reader;
 use crate::write::{Body, Properties, Sink, encode_frame, frame_len, put_properties};
 use crate::{
-    DecodeError, EncodeError, Frame, PacketId, PacketType, QoS, UserProperties, VARINT_MAX, Version,
+    DecodeError, EncodeError, Frame, PacketId, PacketType, QoS, ReasonCode, UserProperties,
+    VARINT_MAX, Version,
+};
+
+/// The packet has more filters than its receiver takes in one.
+pub(super) const TOO_MANY_FILTERS: DecodeError = DecodeError {
+    reason: ReasonCode::QUOTA_EXCEEDED,
+    message: "one packet has too many topic filters",
 };
 
 /// SUBSCRIBE: filters with their options (3.8).
@@ -122,6 +129,19 @@ impl<'a> Subscribe<'a> {
     /// packet identifier zero, no filter [MQTT-3.8.3-2], QoS 3, retain handling 3, No Local on a
     /// shared subscription [MQTT-3.8.3-4], subscription identifier zero or twice.
     pub fn decode(frame: &Frame<'a>, version: Version) -> Result<Self, DecodeError> {
+        Self::decode_bounded(frame, version, usize::MAX)
+    }
+
+    /// [`Subscribe::decode`] of at most `filters_max` filters; a packet with more is refused with
+    /// [`ReasonCode::QUOTA_EXCEEDED`] before more is read of it.
+    ///
+    /// # Errors
+    /// The same, and too many filters.
+    pub fn decode_bounded(
+        frame: &Frame<'a>,
+        version: Version,
+        filters_max: usize,
+    ) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(frame.body);
         let packet_id = reader.packet_id()?;
         let mut subscription_id = None;
@@ -148,6 +168,9 @@ impl<'a> Subscribe<'a> {
         }
         let mut filters = Vec::new();
         while !reader.is_empty() {
+            if filters.len() == filters_max {
+                return Err(TOO_MANY_FILTERS);
+            }
             let filter = reader.string()?;
             let options = SubscribeOptions::from_u8(reader.u8()?, version)?;
             if options.no_local && filter.starts_with("$share/") {

@@ -1,6 +1,7 @@
 //! UNSUBSCRIBE.
 
 use super::reason_properties::ReasonProperties;
+use super::subscribe::TOO_MANY_FILTERS;
 use crate::property::repeated::Span;
 use crate::property::{self, id};
 use crate::read::Reader;
@@ -25,6 +26,19 @@ impl<'a> Unsubscribe<'a> {
     /// Malformed: truncated, bad strings, wrong properties. Protocol error: packet identifier zero,
     /// no filter [MQTT-3.10.3-2].
     pub fn decode(frame: &Frame<'a>, version: Version) -> Result<Self, DecodeError> {
+        Self::decode_bounded(frame, version, usize::MAX)
+    }
+
+    /// [`Unsubscribe::decode`] of at most `filters_max` filters; a packet with more is refused with
+    /// [`ReasonCode::QUOTA_EXCEEDED`](crate::ReasonCode::QUOTA_EXCEEDED) before more is read of it.
+    ///
+    /// # Errors
+    /// The same, and too many filters.
+    pub fn decode_bounded(
+        frame: &Frame<'a>,
+        version: Version,
+        filters_max: usize,
+    ) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(frame.body);
         let packet_id = reader.packet_id()?;
         let mut user_properties = Span::default();
@@ -44,6 +58,9 @@ impl<'a> Unsubscribe<'a> {
         }
         let mut filters = Vec::new();
         while !reader.is_empty() {
+            if filters.len() == filters_max {
+                return Err(TOO_MANY_FILTERS);
+            }
             filters.push(reader.string()?);
         }
         let user_properties = UserProperties::from_span(user_properties);

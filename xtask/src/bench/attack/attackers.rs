@@ -9,13 +9,18 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::Attack;
-use crate::mqtt::{connect, packet, publish, push_text, subscribe};
+use crate::mqtt::{connect, packet, publish, push_text, subscribe, unsubscribe_all};
 
 const SLOW_READERS: usize = 20;
 const UNACKNOWLEDGING: usize = 200;
 const RETAINED: usize = 1_000_000;
 const WILLS: usize = 6_000;
 const HTTP_CONNECTIONS: usize = 200;
+const REQUESTERS: usize = 8;
+/// What a session may have, by default.
+const FILTERS_PER_REQUEST: usize = 1_000;
+/// In a packet of nearly the largest size, 1 MiB, that is refused.
+const FILTERS_TOO_MANY: usize = 200_000;
 
 /// The unit of work of an attacker that goes on all the time.
 const TICK: Duration = Duration::from_millis(1);
@@ -59,6 +64,9 @@ impl Attacker {
                 Vec::new()
             }
             Attack::Wills => (0..WILLS).map(|at| with_will(broker, at)).collect::<Result<_>>()?,
+            Attack::LongRequests => (0..REQUESTERS)
+                .map(|client| connect(broker, &format!("requester-{client}")))
+                .collect::<Result<_>>()?,
             Attack::IdleHttp => Vec::new(),
         };
         let nonblocking = publisher.set_nonblocking(true);
@@ -104,6 +112,7 @@ impl Attacker {
                     thread::sleep(PAUSE);
                 }
             }
+            Attack::LongRequests => self.request(stop)?,
             Attack::IdleHttp => self.idle(stop),
         }
         Ok(())
@@ -111,13 +120,32 @@ impl Attacker {
 
     /// Writes as much as the broker takes now; what a write was cut at comes first.
     fn write(&mut self, rest: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-        if rest.is_empty() {
-            rest.extend_from_slice(bytes);
-        }
-        match self.publisher.write(rest) {
-            Ok(count) => drop(rest.drain(..count)),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error).context("the attacker was closed"),
+        write(&mut self.publisher, rest, bytes)
+    }
+
+    /// Subscribes to as much as a session may have and ends all of it, again and again; beside
+    /// that, a client at a time sends a packet with far too many filters, and is closed.
+    fn request(&mut self, stop: &AtomicBool) -> Result<()> {
+        self.others.iter().try_for_each(|other| other.set_nonblocking(true))?;
+        let pairs: Vec<Vec<u8>> = (0..REQUESTERS).map(subscribe_and_end).collect();
+        let mut rests = vec![Vec::new(); REQUESTERS];
+        let too_many = subscribe(1, &vec![String::from("a"); FILTERS_TOO_MANY]);
+        let mut scrap = vec![0; 64 << 10];
+        for tick in 0.. {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            for ((other, rest), pair) in self.others.iter_mut().zip(&mut rests).zip(&pairs) {
+                write(other, rest, pair)?;
+                drop(other.read(&mut scrap));
+            }
+            if tick % PAUSE.as_millis() == 0 {
+                let mut refused = connect(self.broker, "refused")?;
+                // The broker closes while it is written.
+                drop(refused.write_all(&too_many));
+                drop(refused.read(&mut scrap));
+            }
+            thread::sleep(TICK);
         }
         Ok(())
     }
@@ -166,6 +194,29 @@ impl Attacker {
             thread::sleep(TICK);
         }
     }
+}
+
+/// Writes as much as a non-blocking socket takes now; what a write was cut at comes first.
+fn write(stream: &mut TcpStream, rest: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    if rest.is_empty() {
+        rest.extend_from_slice(bytes);
+    }
+    match stream.write(rest) {
+        Ok(count) => drop(rest.drain(..count)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+        Err(error) => return Err(error).context("the attacker was closed"),
+    }
+    Ok(())
+}
+
+/// A long SUBSCRIBE, every other filter with a wildcard, and the UNSUBSCRIBE of all of it.
+fn subscribe_and_end(client: usize) -> Vec<u8> {
+    let filter = |number| match number % 2 {
+        0 => format!("requests/{client}/{number}/of/many/levels"),
+        _ => format!("requests/{client}/{number}/+/many/#"),
+    };
+    let filters: Vec<String> = (0..FILTERS_PER_REQUEST).map(filter).collect();
+    [subscribe(1, &filters), unsubscribe_all(2, &filters)].concat()
 }
 
 /// Clients that subscribe, and are not read from.

@@ -37,13 +37,21 @@ pub(super) enum Attack {
     Retained,
     /// 6,000 clients with wills go at once.
     Wills,
+    /// SUBSCRIBE and UNSUBSCRIBE of 1,000 filters each, again and again, and some of 200,000.
+    LongRequests,
     /// HTTP connections with half a request, or none.
     IdleHttp,
 }
 
 impl Attack {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Flood, Self::NoAcknowledgements, Self::Retained, Self::Wills, Self::IdleHttp];
+    pub(super) const ALL: [Self; 6] = [
+        Self::Flood,
+        Self::NoAcknowledgements,
+        Self::Retained,
+        Self::Wills,
+        Self::LongRequests,
+        Self::IdleHttp,
+    ];
 
     /// Part of its cases' names.
     pub(super) fn name(self) -> &'static str {
@@ -52,6 +60,7 @@ impl Attack {
             Self::NoAcknowledgements => "unacked",
             Self::Retained => "retained",
             Self::Wills => "wills",
+            Self::LongRequests => "requests",
             Self::IdleHttp => "http",
         }
     }
@@ -64,6 +73,7 @@ impl Attack {
                 "a million retained topics, replayed 4 times a second while more come"
             }
             Self::Wills => "6,000 clients with wills go at once",
+            Self::LongRequests => "8 clients subscribe to 1,000 filters and end them, all the time",
             Self::IdleHttp => "200 HTTP connections with half a request or none",
         }
     }

@@ -116,8 +116,13 @@ impl Shard {
     ) -> Result<Request, Flow> {
         self.stats.packets_in_total.increment();
         let version = self.sessions[slot].version();
-        let packet = match Packet::decode(frame, version, Direction::ToServer) {
+        let filters_max = self.filters_per_packet_max();
+        let packet = match Packet::decode_bounded(frame, version, Direction::ToServer, filters_max)
+        {
             Ok(packet) => packet,
+            Err(error) if error.reason == ReasonCode::QUOTA_EXCEEDED => {
+                return Err(self.too_many_filters(net, conn));
+            }
             Err(error) => return Err(self.protocol_error(net, conn, &error)),
         };
         if self.is_unresponsive(net, conn) {
@@ -129,9 +134,6 @@ impl Shard {
             // Invariant: the caller knows the packet's type.
             _ => return Err(Flow::Continue),
         };
-        if count > self.filters_per_packet_max() {
-            return Err(self.too_many_filters(net, conn));
-        }
         net.charge((count / PARSED_PER_UNIT) as u32);
         let request = match &packet {
             Packet::Subscribe(subscribe) => {
