@@ -30,6 +30,7 @@
 
 mod alias;
 mod authentication;
+mod chunks;
 pub mod client;
 mod commit;
 mod counters;

@@ -1,13 +1,9 @@
 //! The bounded queue of messages that have no packet identifier yet.
 
-use std::collections::VecDeque;
-
 use tacho_codec::QoS;
 
+use crate::chunks::Chunks;
 use crate::{BatchSeq, Delivery, DropReason, Payload};
-
-/// An emptied queue with a larger capacity returns its memory at once.
-const CAPACITY_KEPT_MAX: usize = 256;
 
 /// The number of QoS 0 messages that are recorded as dispatched at once, to wait for one commit.
 const DEPARTING_LEN_MAX: usize = 64;
@@ -47,7 +43,7 @@ pub enum QueueLevel {
 /// First in, first out.
 #[derive(Debug)]
 pub(crate) struct Queue<M> {
-    entries: VecDeque<Queued<M>>,
+    entries: Chunks<Queued<M>>,
     bytes: u64,
     bytes_max: u64,
     len_max: u32,
@@ -61,7 +57,7 @@ pub(crate) struct Queue<M> {
 impl<M> Queue<M> {
     pub(crate) const fn new(len_max: u32, bytes_max: u64) -> Self {
         Self {
-            entries: VecDeque::new(),
+            entries: Chunks::new(),
             bytes: 0,
             bytes_max,
             len_max,
@@ -158,9 +154,6 @@ impl<M> Queue<M> {
         let entry = self.entries.pop_front()?;
         self.discount(&entry);
         self.departing_len = self.departing_len.saturating_sub(1);
-        if self.entries.is_empty() && self.entries.capacity() > CAPACITY_KEPT_MAX {
-            self.entries = VecDeque::new();
-        }
         Some(entry)
     }
 
@@ -200,13 +193,12 @@ impl<M> Queue<M> {
 
     /// The messages from position `from` on, oldest first, except those recorded as dispatched.
     pub(crate) fn iter_mut(&mut self, from: usize) -> impl Iterator<Item = &mut Queued<M>> {
-        let from = from.max(self.departing_len).min(self.entries.len());
-        self.entries.range_mut(from..)
+        self.entries.iter_mut_from(from.max(self.departing_len))
     }
 
     /// Drops everything and returns the memory.
     pub(crate) fn clear(&mut self) {
-        self.entries = VecDeque::new();
+        self.entries.clear();
         self.bytes = 0;
         self.qos0_len = 0;
         self.departing_len = 0;
@@ -215,7 +207,7 @@ impl<M> Queue<M> {
     /// Returns the memory of an empty queue.
     pub(crate) fn release_memory(&mut self) {
         if self.entries.is_empty() {
-            self.entries = VecDeque::new();
+            self.entries.clear();
         }
     }
 
@@ -233,7 +225,7 @@ impl<M> Queue<M> {
 impl<M: Payload> Queue<M> {
     /// Removes and returns the message with this number if it is not loaded.
     pub(crate) fn take_unloaded(&mut self, seq: u64) -> Option<Queued<M>> {
-        let index = self.entries.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
+        let index = self.entries.position_by_key(&seq, |entry| entry.seq)?;
         if self.entries.get(index)?.delivery.message.is_loaded() {
             return None;
         }

@@ -24,8 +24,15 @@ impl<T> Default for GradualTable<T> {
 }
 
 impl<T> GradualTable<T> {
-    pub(crate) fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
         self.table.len() + self.former.len()
+    }
+
+    /// Buckets for elements, those of the former table among them.
+    #[cfg(test)]
+    pub(super) fn buckets(&self) -> usize {
+        self.table.num_buckets() + self.former.num_buckets()
     }
 
     /// All elements, in no particular order.

@@ -32,6 +32,17 @@ fn no_insertion_moves_more_than_a_few_elements_and_all_are_found() {
 }
 
 #[test]
+fn a_map_never_asks_for_much_memory_at_once() {
+    let mut map = GradualMap::default();
+    for number in 0..200_000_u32 {
+        let before = map.buckets();
+        map.insert(number, ());
+        let more = map.buckets().saturating_sub(before);
+        assert!(more <= 4_096.max(before / 16), "{more} buckets more, {before} before");
+    }
+}
+
+#[test]
 fn it_holds_what_a_map_holds_whatever_is_inserted_and_removed() {
     for seed in 0..2 {
         let mut rng = fastrand::Rng::with_seed(seed);

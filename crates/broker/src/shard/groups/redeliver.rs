@@ -35,10 +35,7 @@ pub(in crate::shard) struct Left {
 impl Shard {
     /// A member's connection has ended; its session continues.
     pub(in crate::shard) fn pass_on_unsent(&mut self, net: &mut Net, slot: SessionSlot) {
-        let session = &self.sessions[slot];
-        let no_groups =
-            session.memberships.present.is_empty() && session.memberships.former.is_none();
-        if no_groups || session.machine.queue_len() == 0 {
+        if self.is_of_no_group(slot) || self.sessions[slot].machine.queue_len() == 0 {
             return;
         }
         let groups = &self.groups;
@@ -59,6 +56,9 @@ impl Shard {
     /// Collects the undelivered group messages of an ending session. Must be called while the
     /// session is still a member: leaving may release the groups.
     pub(in crate::shard) fn take_undelivered_of_groups(&mut self, slot: SessionSlot) -> Vec<Left> {
+        if self.is_of_no_group(slot) {
+            return Vec::new(); // However long its queue is.
+        }
         let session = &mut self.sessions[slot];
         let left = session.memberships.former.take();
         let (undelivered, places) =
@@ -66,6 +66,12 @@ impl Shard {
                 (machine.take_undelivered(recorder), recorder.take_places())
             });
         self.of_groups(slot, left.as_deref(), undelivered, places)
+    }
+
+    /// Whether no message of a session is a shared group's.
+    fn is_of_no_group(&self, slot: SessionSlot) -> bool {
+        let memberships = &self.sessions[slot].memberships;
+        memberships.present.is_empty() && memberships.former.is_none()
     }
 
     /// Whether messages of members that left are on their way to others: newer ones for groups

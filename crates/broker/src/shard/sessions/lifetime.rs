@@ -10,6 +10,8 @@ use crate::shard::{Net, Shard};
 
 /// What the end of a connection costs its session.
 const DISCONNECT_UNITS: u32 = 4;
+/// Queued messages that are dropped in a microsecond.
+const DROPPED_PER_UNIT: usize = 64;
 
 impl Shard {
     /// A timer has fired for a session; `generation` has as many bits as fit into a timer.
@@ -94,6 +96,8 @@ impl Shard {
     /// delivered to it. They leave the indexes in this turn or later ones.
     pub(in crate::shard) fn discard_session(&mut self, net: &mut Net, slot: SessionSlot) {
         self.close_pending_connect(net, slot);
+        let dropped = self.sessions[slot].machine.queue_len() / DROPPED_PER_UNIT;
+        net.charge(u32::try_from(dropped).unwrap_or(u32::MAX));
         let undelivered = self.take_undelivered_of_groups(slot);
         self.full_session_ended(net, slot);
         let memberships = self.end_memberships(net, slot);
