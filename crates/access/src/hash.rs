@@ -27,7 +27,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use subtle::ConstantTimeEq as _;
 
 pub use scram::{ITERATIONS as SCRAM_ITERATIONS, ScramHash, saslprepared};
-pub(crate) use scram::{SALT_LEN as SCRAM_SALT_LEN, ScramTerms};
+pub(crate) use scram::{SALT_LEN as SCRAM_SALT_LEN, ScramTerms, salted_password};
 
 /// SHA-512 has as many bytes, and what mosquitto derives.
 const HASH_LEN: usize = 64;

@@ -4,8 +4,9 @@
 //! - [`StoredPassword`]: one hash; made, parsed and verified in constant time.
 //! - [`emqx_users`]: users of EMQX, with their hashes.
 //! - [`Remembered`]: logins that were verified a short while ago, as HMACs.
-//! - [`ScramExchange`]: SCRAM, the server's side of an exchange.
-//! - [`TokenVerifier`]: JSON Web Tokens, with the keys that they are verified with.
+//! - [`ScramExchange`] and [`ScramClient`]: SCRAM, the two sides of an exchange.
+//! - [`TokenVerifier`]: JSON Web Tokens, with the keys that they are verified with; [`TokenSigner`]
+//!   makes them.
 //! - [`CertificateName`]: the user that a client's certificate names.
 //! - [`ClientRules`]: what one client may do, by the rules of its token and the broker's, and the
 //!   exact decision whether every topic of a filter may be read.
@@ -51,13 +52,15 @@ pub use hash::{
     SaltPlace, Scheme, ScramHash, StoredPassword, saslprepared,
 };
 pub use jwt::{
-    TokenAcl, TokenClient, TokenError, TokenRules, TokenVerifier, VerifiedToken, is_claim_template,
-    looks_like_token,
+    SignError, TokenAcl, TokenClaims, TokenClient, TokenError, TokenRules, TokenSigner,
+    TokenVerifier, VerifiedToken, is_claim_template, looks_like_token,
 };
 pub use kinds::{PublishKind, PublishKinds, SubscriptionKind};
 pub use list::AccessList;
 pub use remembered::{ProcessKey, Proof, Remembered};
 pub use rules::{ClientLimits, Exceeded, RuleSet};
-pub use scram::{ScramError, ScramExchange, ScramSuccess};
+pub use scram::{
+    SaltedPassword, ScramClient, ScramError, ScramExchange, ScramSuccess, ServerProof,
+};
 pub use template::{Origin, Who};
 pub use users::{NameError, Users, check_name, delete_user, hash_plain, set_user, set_users};

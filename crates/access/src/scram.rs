@@ -1,4 +1,5 @@
-//! SCRAM (RFC 5802) with SHA-256 (RFC 7677) and SHA-512: the server's side of an exchange.
+//! SCRAM (RFC 5802) with SHA-256 (RFC 7677) and SHA-512: both sides of an exchange, the server's
+//! here.
 //!
 //! The password never crosses the network, and what the server stores does not let anyone log in.
 //! There is no binding to the TLS channel: a client that demands it is refused.
@@ -10,6 +11,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use subtle::ConstantTimeEq as _;
 
+pub use client::{SaltedPassword, ScramClient, ServerProof};
 pub use message::ScramError;
 use message::{ClientFinal, ClientFirst};
 
@@ -17,12 +19,14 @@ use crate::hash::{SCRAM_ITERATIONS, SCRAM_SALT_LEN, Scheme, ScramHash, ScramTerm
 use crate::remembered::ProcessKey;
 use crate::users::Users;
 
+mod client;
 mod message;
 #[cfg(test)]
 mod tests;
 
-/// Random bytes of the server's part of the nonce.
+/// Random bytes of each side's part of the nonce.
 const NONCE_LEN: usize = 18;
+
 /// An exchange whose first message has been answered.
 pub struct ScramExchange {
     hash: ScramHash,

@@ -88,6 +88,25 @@ pub fn saslprepared(text: &str) -> Option<String> {
     stringprep::saslprep(text).ok().map(Into::into)
 }
 
+/// SaltedPassword of a password.
+pub(crate) fn salted_password(
+    hash: ScramHash,
+    iterations: NonZeroU32,
+    password: &[u8],
+    salt: &[u8],
+) -> Vec<u8> {
+    let text = std::str::from_utf8(password).ok().and_then(saslprepared);
+    // Bytes that are no such text are no user's password: they take as long to be refused.
+    let password = text.as_deref().map_or(password, str::as_bytes);
+    let algorithm = match hash {
+        ScramHash::Sha256 => pbkdf2::PBKDF2_HMAC_SHA256,
+        ScramHash::Sha512 => pbkdf2::PBKDF2_HMAC_SHA512,
+    };
+    let mut salted = vec![0; hash.len()];
+    pbkdf2::derive(algorithm, iterations, salt, password, &mut salted);
+    salted
+}
+
 /// StoredKey and ServerKey of a password; false if there is no room for them.
 pub(super) fn derive(
     hash: ScramHash,
@@ -99,15 +118,7 @@ pub(super) fn derive(
     if into.len() != hash.stored_len() {
         return false;
     }
-    let text = std::str::from_utf8(password).ok().and_then(saslprepared);
-    // Bytes that are no such text are no user's password: they take as long to be refused.
-    let password = text.as_deref().map_or(password, str::as_bytes);
-    let algorithm = match hash {
-        ScramHash::Sha256 => pbkdf2::PBKDF2_HMAC_SHA256,
-        ScramHash::Sha512 => pbkdf2::PBKDF2_HMAC_SHA512,
-    };
-    let mut salted = vec![0; hash.len()];
-    pbkdf2::derive(algorithm, iterations, salt, password, &mut salted);
+    let salted = salted_password(hash, iterations, password, salt);
     let stored_key = hash.digest(&hash.hmac(&salted, b"Client Key"));
     let (stored, server) = into.split_at_mut(hash.len());
     stored.copy_from_slice(&stored_key);

@@ -17,7 +17,7 @@ const KEYS_MAX: usize = 32;
 /// 2048 bits: smaller ones are not secure, and never verify.
 const RSA_BYTES_MIN: usize = 256;
 /// Shorter secrets are guessed.
-const SECRET_BYTES_MIN: usize = 16;
+pub(super) const SECRET_BYTES_MIN: usize = 16;
 
 const OID_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 const OID_EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");

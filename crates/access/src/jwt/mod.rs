@@ -6,6 +6,7 @@
 mod acl;
 mod claims;
 mod keys;
+mod sign;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -16,6 +17,7 @@ use serde_json::Value;
 pub use acl::TokenAcl;
 pub use claims::{TokenClient, TokenRules, is_claim_template};
 use keys::{Signing, TokenKey};
+pub use sign::{SignError, TokenClaims, TokenSigner};
 
 use crate::file::FileError;
 

@@ -1,4 +1,8 @@
-//! The messages of a client, as RFC 5802, 7 has them.
+//! The messages of both sides, as RFC 5802, 7 has them.
+
+use std::num::NonZeroU32;
+
+use crate::hash::SCRAM_ITERATIONS_ALLOWED;
 
 /// No honest message is longer.
 const MESSAGE_BYTES_MAX: usize = 4_096;
@@ -22,6 +26,12 @@ pub enum ScramError {
     /// The system gives no random numbers.
     #[error("the system gives no random numbers")]
     NoRandomness,
+    /// The server asks for more iterations than it may.
+    #[error("the server demands {0} iterations, which would take the client too long")]
+    Iterations(u32),
+    /// The server has not proved that it knows the password.
+    #[error("the server has not proved that it knows the password")]
+    ServerUnproved,
     /// The user does not exist, or the password is another.
     #[error("unknown user or wrong password")]
     Wrong,
@@ -45,6 +55,47 @@ pub(super) struct ClientFinal<'a> {
     pub(super) nonce: &'a str,
     pub(super) proof: &'a str,
     pub(super) without_proof: &'a str,
+}
+
+/// The first message of a server.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ServerFirst<'a> {
+    /// All of it.
+    pub(super) text: &'a str,
+    pub(super) nonce: &'a str,
+    pub(super) salt: &'a str,
+    pub(super) iterations: NonZeroU32,
+}
+
+impl<'a> ServerFirst<'a> {
+    pub(super) fn parse(message: &'a [u8]) -> Result<Self, ScramError> {
+        let text = text(message)?;
+        let mut attributes = text.split(',');
+        let first = attributes.next().unwrap_or_default();
+        if first.starts_with("m=") {
+            return Err(ScramError::Extension);
+        }
+        let nonce = nonce(attribute("r", first)?)?;
+        let salt = attribute("s", attributes.next().unwrap_or_default())?;
+        let iterations = attribute("i", attributes.next().unwrap_or_default())?;
+        check_extensions(attributes)?;
+        let iterations = iterations.parse::<NonZeroU32>();
+        let iterations = iterations.map_err(|_| ScramError::Malformed("the iterations"))?;
+        if iterations.get() > *SCRAM_ITERATIONS_ALLOWED.end() {
+            return Err(ScramError::Iterations(iterations.get()));
+        }
+        Ok(Self { text, nonce, salt, iterations })
+    }
+}
+
+/// The signature in the last message of a server.
+pub(super) fn server_final(message: &[u8]) -> Result<&str, ScramError> {
+    let text = text(message)?;
+    let first = text.split(',').next().unwrap_or_default();
+    match first.starts_with("e=") {
+        true => Err(ScramError::Wrong),
+        false => attribute("v", first),
+    }
 }
 
 fn text(message: &[u8]) -> Result<&str, ScramError> {

@@ -64,6 +64,73 @@ fn the_exchange_of_rfc_7677_and_that_of_sha_512_succeed() {
 }
 
 #[test]
+fn the_client_says_what_rfc_7677_has_and_believes_only_a_proof() {
+    for (hash, proof, server_final) in
+        [(ScramHash::Sha256, PROOF_256, FINAL_256), (ScramHash::Sha512, PROOF_512, FINAL_512)]
+    {
+        let begin = || ScramClient::begin_with(hash, "user", CLIENT_NONCE).unwrap();
+        assert_eq!(begin().1, format!("n,,n=user,r={CLIENT_NONCE}").into_bytes());
+        let server_first =
+            format!("r={CLIENT_NONCE}{SERVER_NONCE},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096");
+        let answer = |password: &[u8], known| {
+            begin().0.answer(server_first.as_bytes(), password, known).unwrap()
+        };
+        let (said, expected, salted) = answer(b"pencil", None);
+        assert_eq!(said, last("biws", proof).into_bytes());
+        assert_eq!(expected.check(server_final.as_bytes()), Ok(()));
+        assert_eq!(expected.check(b"v=AAAA"), Err(ScramError::ServerUnproved));
+        assert_eq!(expected.check(b"e=invalid-proof"), Err(ScramError::Wrong));
+        assert!(matches!(expected.check(b"hello"), Err(ScramError::Malformed(_))));
+        // A salted password of the same salt stands for the password.
+        assert_eq!(answer(b"another", Some(salted.clone())).0, said);
+        assert_ne!(answer(b"another", None).0, said);
+        assert!(!format!("{salted:?} {expected:?}").contains("salted:"));
+    }
+}
+
+#[test]
+fn a_client_answers_no_server_that_breaks_the_rules() {
+    let answer = |server_first: &str| {
+        let (client, _) = ScramClient::begin_with(ScramHash::Sha256, "a,b=c", "abc").unwrap();
+        client.answer(server_first.as_bytes(), b"p", None).unwrap_err()
+    };
+    for text in [
+        "",
+        "r=abc,s=AAAA,i=4096",
+        "r=abx9,s=AAAA,i=4096",
+        "r=abc9,i=4096,s=AAAA",
+        "r=abc9,s=!,i=4096",
+        "r=abc9,s=AAAA,i=0",
+        "r=abc9,s=AAAA,i=-1",
+        "r=abc9,s=AAAA",
+    ] {
+        assert!(matches!(answer(text), ScramError::Malformed(_)), "{text}");
+    }
+    assert_eq!(answer("r=abc9,s=AAAA,i=4000000000"), ScramError::Iterations(4_000_000_000));
+    assert_eq!(answer("m=x,r=abc9,s=AAAA,i=4096"), ScramError::Extension);
+    let first = ScramClient::begin_with(ScramHash::Sha256, "a,b=c", "abc").unwrap().1;
+    assert_eq!(first, b"n,,n=a=2Cb=3Dc,r=abc");
+    assert!(ScramClient::begin(ScramHash::Sha256, "a\u{7}").is_err());
+}
+
+#[test]
+fn both_sides_agree() {
+    let users = users(&format!("{USER_256}{USER_512}").replacen("user:", "ann:", 1));
+    let key = ProcessKey::new().unwrap();
+    for (hash, user) in [(ScramHash::Sha256, "ann"), (ScramHash::Sha512, "user")] {
+        for (password, right) in [("pencil", true), ("pencils", false)] {
+            let (client, first) = ScramClient::begin(hash, user).unwrap();
+            let (exchange, answer) = ScramExchange::begin(&users, hash, &key, &first).unwrap();
+            let (last, proof, _) = client.answer(&answer, password.as_bytes(), None).unwrap();
+            match exchange.finish(&last) {
+                Ok(success) => assert!(right && proof.check(&success.server_final).is_ok()),
+                Err(error) => assert!(!right && error == ScramError::Wrong),
+            }
+        }
+    }
+}
+
+#[test]
 fn a_wrong_proof_or_one_of_another_exchange_is_refused() {
     let users = users(USER_256);
     let first = format!("n,,n=user,r={CLIENT_NONCE}");
