@@ -97,6 +97,9 @@ fn of_clients(clients: u64, scenario: &Scenario) -> Needs {
 
 /// Connections that a group opens in a second.
 fn connects_per_s(group: &tacho_load::Group) -> f64 {
+    if let Some(login) = group.login {
+        return login.per_s;
+    }
     let all = group.clients.len() as f64;
     group.connects_per_s.map_or(all, |rate| rate.min(all))
 }

@@ -6,8 +6,8 @@ use tacho_load::{QoS, RetainHandling, Version};
 mod stream;
 
 use tacho_scenario::{
-    ActionKind, ClientPlace, DeclaredLoss, Group, Offline, PerSecond, ProtocolVersion, Reconnect,
-    Scenario, Scheduled, TimeSpan, Timing, Will,
+    ActionKind, ClientPlace, DeclaredLoss, Group, Login, Offline, PerSecond, ProtocolVersion,
+    Reconnect, Scenario, Scheduled, TimeSpan, Timing, Will,
 };
 
 /// Time between round trips: rare enough to cost nothing, often enough for a figure per second.
@@ -176,6 +176,7 @@ fn load_group(
         expect_losses: group
             .losses
             .map(|DeclaredLoss::OfflineQueueFull| load::DeclaredLoss::OfflineQueueFull),
+        login: group.login.map(login),
         publish: group
             .publish
             .iter()
@@ -207,6 +208,15 @@ fn life(offline: Offline) -> load::Offline {
         for_ns: offline.length.as_ns(),
         clean: offline.clean,
         queues_qos0: offline.queues_qos0,
+    }
+}
+
+fn login(login: Login) -> load::Login {
+    load::Login {
+        per_s: login.rate.0,
+        stay_ns: login.stay.as_ns(),
+        wrong_share: login.wrong_share,
+        unknown_share: login.unknown_share,
     }
 }
 

@@ -95,6 +95,10 @@ pub fn judge_step(step: &Step, rows: &[&SeriesRow]) -> (Verdict, Vec<Cause>) {
     if let Some(disturbance) = step.disturbance.as_ref().filter(invalid) {
         found.push((Verdict::Disturbed, Cause::Disturbed { disturbance: disturbance.clone() }));
     }
+    if let Some(logins) = step.logins.as_deref().filter(|logins| logins.misjudged > 0) {
+        let observation = logins.misjudged_observation();
+        found.push((Verdict::LoginViolation, Cause::Observed { observation }));
+    }
     // A broker that is killed carries nothing for a while, and clients that an action concerns
     // neither send nor receive all.
     if step.actions > 0 {
@@ -121,7 +125,14 @@ fn sustained(step: &Step) -> Vec<(Verdict, Cause)> {
     let cause = |(direction, achieved_per_s, offered_per_s)| {
         (Verdict::NotSustained, Cause::NotCarried { direction, achieved_per_s, offered_per_s })
     };
-    below.map(cause).collect()
+    let undecided = step.logins.as_deref().and_then(|logins| {
+        let (decided, due) = (logins.decided(), logins.due());
+        let first = Some(logins.first_undecided.clone()).filter(|first| !first.is_empty());
+        let is_short = (decided as f64) * 100.0 < SUSTAINED_PERCENT * due as f64;
+        let cause = Cause::LoginsUndecided { decided, due, first };
+        is_short.then_some((Verdict::NotSustained, cause))
+    });
+    below.map(cause).chain(undecided).collect()
 }
 
 /// What actions should have brought and did not.
@@ -223,9 +234,10 @@ pub fn threshold_cause(result: &ThresholdResult) -> Cause {
 /// The verdict that counts when several apply. A run cut short says little; a broken contract is
 /// real whatever the generator did; the generator's health comes before all figures.
 pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
-    const ORDER: [Verdict; 10] = [
+    const ORDER: [Verdict; 11] = [
         Verdict::Aborted,
         Verdict::QosViolation,
+        Verdict::LoginViolation,
         // A disturbance may be why the generator was late: it is named first, and passes.
         Verdict::Disturbed,
         Verdict::GeneratorBound,

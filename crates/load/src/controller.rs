@@ -216,8 +216,8 @@ impl Controller {
         let mut check_ns = clock::now_ns();
         loop {
             let now_ns = clock::now_ns();
-            if now_ns >= check_ns && !self.context.plan.actions.is_empty() {
-                // Reconnecting clients may get no CONNACK.
+            if now_ns >= check_ns && self.connects_during_load() {
+                // Clients that connect again may get no CONNACK.
                 check_ns = now_ns + GIVE_UP_EVERY_NS;
                 let timeout_ns = self.connect_timeout_ns;
                 self.post_all(|| Mail::GiveUp { timeout_ns });
@@ -239,6 +239,12 @@ impl Controller {
                 return Err(self.cut_short(end, measured, first));
             }
         }
+    }
+
+    /// Whether clients connect while the load runs.
+    fn connects_during_load(&self) -> bool {
+        let plan = &self.context.plan;
+        !plan.actions.is_empty() || plan.groups.iter().any(|group| group.login.is_some())
     }
 
     /// Reconnects absent clients. Messages queued for them arrive from here on.

@@ -7,13 +7,17 @@ mod actions;
 mod delivery;
 mod failure;
 mod figures;
+mod login;
 
 pub use actions::{ActionCounts, ActionTotals};
 pub use delivery::{Counters, Delivery, Gap, Violations};
+pub(crate) use failure::is_temporary;
 pub use failure::{ConnectCause, ConnectError, Failure, OversizedPacket};
 pub use figures::{
     GroupInterval, GroupTotals, Outcomes, SharedTotals, TargetInterval, TargetTotals,
 };
+
+pub use login::{JudgedLogin, LoginFigures, LoginTotals};
 
 pub use crate::histogram::{Histogram, histogram};
 use crate::plan::ClientIndex;
@@ -242,6 +246,8 @@ pub struct Totals {
     pub connect: Outcomes,
     /// SUBSCRIBEs that ended inside the window.
     pub subscribe: Outcomes,
+    /// Logins by a schedule; `None` if the plan has none.
+    pub logins: Option<Box<LoginTotals>>,
     /// Clients connected at the window's end.
     pub connected: u64,
     /// Bytes read from all connections.

@@ -44,16 +44,16 @@ mod worker;
 pub use engine::{AbortHandle, Engine, StartError};
 pub use events::{
     ActionCounts, ActionTotals, ConnectCause, ConnectError, Counters, Delivery, End, Event,
-    Failure, Gap, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, Outcomes,
-    OversizedPacket, PhaseKind, SharedTotals, Summary, TargetInterval, TargetTotals, ThreadUsage,
-    Totals, Violations,
+    Failure, Gap, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, JudgedLogin,
+    LoginFigures, LoginTotals, Outcomes, OversizedPacket, PhaseKind, SharedTotals, Summary,
+    TargetInterval, TargetTotals, ThreadUsage, Totals, Violations,
 };
 pub use payload::{Payload, Template, TemplateError};
 pub use plan::{
-    Action, ActionKind, Arrivals, Bridge, CatchUp, Client, ClientIndex, DeclaredLoss, Group,
-    Offline, Pace, Phase, PhasePolicy, Plan, PlanError, PublishBlock, Rate, RateFrom, Receiver,
-    Reconnect, Route, Scale, SharedGroup, Stream, StreamIndex, Subscription, Target, Timing, Trace,
-    Transport, Will, local_port_range,
+    Action, ActionKind, Arrivals, Bridge, CatchUp, Client, ClientIndex, DeclaredLoss, Group, Login,
+    LoginKind, Offline, Pace, Phase, PhasePolicy, Plan, PlanError, PublishBlock, Rate, RateFrom,
+    Receiver, Reconnect, Route, Scale, SharedGroup, Stream, StreamIndex, Subscription, Target,
+    Timing, Trace, Transport, Will, local_port_range,
 };
 
 /// Types used in a [`Transport`].

@@ -10,6 +10,7 @@ mod action;
 mod check;
 mod expect;
 mod life;
+mod login;
 mod pace;
 mod ports;
 mod receive;
@@ -20,6 +21,7 @@ pub use action::{Action, ActionKind};
 pub use check::{PlanError, check_text};
 pub use expect::{Bridge, SharedGroup};
 pub use life::{DeclaredLoss, Offline, Reconnect, Will};
+pub use login::{Login, LoginKind};
 pub(crate) use pace::jmeter_delay_ms;
 pub use pace::{Arrivals, CatchUp, Pace, PhasePolicy, Rate, RateFrom, Scale, Trace};
 pub use tacho_net::local_port_range;
@@ -135,6 +137,8 @@ pub struct Group {
     pub reconnect: Option<Reconnect>,
     /// Declared losses of messages to these clients, which are no violation.
     pub expect_losses: Option<DeclaredLoss>,
+    /// The clients do nothing but log in, again and again.
+    pub login: Option<Login>,
     /// The kinds of streams of this group's clients.
     pub publish: Vec<PublishBlock>,
     /// The clients.
@@ -339,6 +343,7 @@ impl Default for Group {
             packet_size_max: None,
             reconnect: None,
             expect_losses: None,
+            login: None,
             publish: Vec::new(),
             clients: Vec::new(),
         }

@@ -12,10 +12,11 @@
 //! A message belongs to the measured window by its intended time, whenever it arrives, so that a
 //! window also includes its late messages. Counters go by the time of the event.
 
-use crate::events::{Counters, Outcomes};
+use crate::events::{Counters, JudgedLogin, LoginTotals, Outcomes};
 use crate::histogram::{Histogram, Spread, add, histogram, record};
 use crate::lateness::Lateness;
 use crate::payload::Header;
+use crate::plan::LoginKind;
 use crate::window::Window;
 
 /// The figures of one thread in one interval.
@@ -29,6 +30,8 @@ pub(crate) struct Sample {
     pub(crate) ack_failed: Spread,
     pub(crate) connect: Outcomes,
     pub(crate) subscribe: Outcomes,
+    /// `None` without any.
+    pub(crate) logins: Option<Box<LoginTotals>>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
 }
@@ -85,6 +88,9 @@ impl Sample {
             add(&mut mine.ok_us, &theirs.ok_us);
             add(&mut mine.failed_us, &theirs.failed_us);
         }
+        if let Some(logins) = &other.logins {
+            self.logins.get_or_insert_default().answered += logins.answered;
+        }
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
     }
@@ -104,6 +110,9 @@ impl Sample {
             (&mut self.ack_failed, &other.ack_failed),
         ] {
             add(&mut mine.0, &theirs.0);
+        }
+        if let Some(logins) = &other.logins {
+            self.logins.get_or_insert_default().add_due(logins);
         }
     }
 }
@@ -208,6 +217,31 @@ impl Recorder {
     pub(crate) fn not_acked(&mut self, intended_ns: u64, sent_ns: u64, now_ns: u64) {
         if self.scope.takes(intended_ns) {
             record(&mut self.sample.ack_failed.0, now_ns.saturating_sub(sent_ns));
+        }
+    }
+
+    /// A login that was due at `intended_ns`, and possible from `possible_ns` on, began.
+    pub(crate) fn login_began(&mut self, intended_ns: u64, possible_ns: u64, now_ns: u64) {
+        if self.scope.takes(intended_ns) {
+            let lateness = Lateness::of_send(possible_ns, now_ns);
+            record(&mut self.sample.send_delay.0, lateness.as_ns());
+        }
+    }
+
+    /// A login ended: accepted, refused, or failed.
+    pub(crate) fn login_ended(&mut self, login: JudgedLogin, intended_ns: u64, now_ns: u64) {
+        let is_due = self.scope.takes(intended_ns);
+        let logins = self.sample.logins.get_or_insert_default();
+        logins.answered += u64::from(login.is_answered());
+        if is_due {
+            logins.note(login, now_ns.saturating_sub(intended_ns));
+        }
+    }
+
+    /// A login had not ended, or not begun, when the drain was over.
+    pub(crate) fn login_unfinished(&mut self, kind: LoginKind, intended_ns: u64) {
+        if self.scope.takes(intended_ns) {
+            self.sample.logins.get_or_insert_default().of_mut(kind).unfinished += 1;
         }
     }
 

@@ -24,6 +24,7 @@ mod input;
 mod intake;
 mod life;
 mod lifecycle;
+mod login;
 mod message;
 mod phase;
 mod probe;
@@ -66,6 +67,7 @@ pub(crate) struct Worker {
     congested: Vec<u32>,
     probes: probe::Probes,
     actions: action::ActionProgress,
+    logins: login::LoginSchedule,
     totals: Running,
     traffic: rest::Traffic,
     spin: spin::Spin,
@@ -130,6 +132,7 @@ impl Worker {
             congested: Vec::new(),
             probes: probe::Probes::default(),
             actions: action::ActionProgress::default(),
+            logins: login::LoginSchedule::default(),
             totals: Running::new(context.cells.len()),
             traffic: rest::Traffic::new(&context.plan),
             spin: spin::Spin::new(context.plan.timing),
@@ -216,6 +219,10 @@ impl Worker {
         if state.state.is_up() {
             self.totals.alive[cell] -= 1;
             self.recorder.cell(cell as u16).disconnects += 1;
+        }
+        if self.clients[client].login.is_some() {
+            let conn = self.clients[client].conn.take();
+            return self.login_failed(net, client, conn, why);
         }
         if self.retry(net, client, &why) {
             return;
@@ -323,7 +330,8 @@ impl Handler for Worker {
         self.run_paced(net, now_ns);
         let more_probes = self.send_probes(net, now_ns);
         let more_actions = self.run_actions(net, now_ns);
-        let again = self.send_due(net) || more_probes || more_actions;
+        let more_logins = self.run_logins(net, now_ns);
+        let again = self.send_due(net) || more_probes || more_actions || more_logins;
         self.spin.note_turn(now_ns, counters.reads + counters.writes, counters.polled_rest_ns);
         let next = if again { Next::Again } else { self.next_wake_up() };
         let next = self.rest(next, now_ns);

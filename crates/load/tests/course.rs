@@ -268,7 +268,7 @@ fn an_unknown_packet_identifier_in_pubcomp_is_no_refusal() {
 #[test]
 fn clients_without_a_connack_are_given_up() {
     let broker = FaultyBroker::start(Behaviour {
-        connack: |id| (id != "pub-1").then_some(ReasonCode::SUCCESS),
+        connack: |connect| (connect.client_id != "pub-1").then_some(ReasonCode::SUCCESS),
         ..Behaviour::default()
     });
     let mut plan = Scene::pairs(2, QoS::AtMostOnce).plan(broker.addr);

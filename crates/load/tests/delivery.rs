@@ -185,7 +185,7 @@ fn a_full_inflight_window_delays_messages_and_loses_none() {
 #[test]
 fn refused_and_disconnected_clients_are_reported() {
     let behaviour = Behaviour {
-        connack: |id| match id {
+        connack: |connect| match connect.client_id {
             "pub-1" => Some(ReasonCode::NOT_AUTHORIZED),
             _ => Some(ReasonCode::SUCCESS),
         },

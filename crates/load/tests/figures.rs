@@ -88,7 +88,7 @@ fn members_of_a_shared_group_are_counted_separately() {
 #[test]
 fn attempts_are_counted_with_their_outcome_and_time() {
     let broker = FaultyBroker::start(Behaviour {
-        connack: |id| match id {
+        connack: |connect| match connect.client_id {
             "pub-1" => Some(ReasonCode::NOT_AUTHORIZED),
             _ => Some(ReasonCode::SUCCESS),
         },
@@ -116,7 +116,7 @@ fn attempts_are_counted_with_their_outcome_and_time() {
 #[test]
 fn without_a_broker_there_are_no_round_trips() {
     let broker = FaultyBroker::start(Behaviour {
-        connack: |id| match id.starts_with("tacho-rtt") {
+        connack: |connect| match connect.client_id.starts_with("tacho-rtt") {
             true => Some(ReasonCode::NOT_AUTHORIZED),
             false => Some(ReasonCode::SUCCESS),
         },

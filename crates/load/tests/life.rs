@@ -222,7 +222,7 @@ fn clients_reconnect_by_policy() {
 #[test]
 fn attempts_are_bounded() {
     let broker = FaultyBroker::start(Behaviour {
-        connack: |id| (id != "pub-1").then_some(ReasonCode::SUCCESS),
+        connack: |connect| (connect.client_id != "pub-1").then_some(ReasonCode::SUCCESS),
         ..Behaviour::default()
     });
     let mut plan = Scene::pairs(2, QoS::AtMostOnce).plan(broker.addr);

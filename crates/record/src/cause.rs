@@ -57,6 +57,15 @@ pub enum Cause {
         /// Messages per second that were offered.
         offered_per_s: f64,
     },
+    /// Fewer logins were decided than were due.
+    LoginsUndecided {
+        /// Logins that had a decision.
+        decided: u64,
+        /// Logins that were due.
+        due: u64,
+        /// The first without one; absent where all of them were still waiting.
+        first: Option<String>,
+    },
     /// A group that no action concerned sent too little.
     BystanderSent {
         /// Its name.

@@ -53,6 +53,16 @@ named! {
         RoundTripP99 = "round_trip_p99",
         /// Requests that were answered.
         Answered = "answered",
+        /// Logins that the broker decided, per second.
+        LoginsPerSecond = "logins_per_second",
+        /// Median of the time from the moment a login is due to its acceptance.
+        LoginP50 = "login_p50",
+        /// Its 99th percentile.
+        LoginP99 = "login_p99",
+        /// 99th percentile of the time to a refusal.
+        RefusalP99 = "refusal_p99",
+        /// Logins that were decided as they must be.
+        LoginsRight = "logins_right",
         /// Drift of the broker's memory.
         MemoryDrift = "memory_drift",
         /// Drift of the median latency.
@@ -122,8 +132,9 @@ impl HeadlineName {
             | Self::RetainedComplete
             | Self::WillsComplete
             | Self::Answered
+            | Self::LoginsRight
             | Self::Delivered => HeadlineUnit::Percent,
-            Self::ConnectsPerSecond => HeadlineUnit::PerSecond,
+            Self::ConnectsPerSecond | Self::LoginsPerSecond => HeadlineUnit::PerSecond,
             Self::SteadyP99
             | Self::LastRetained
             | Self::LastWill
@@ -134,6 +145,9 @@ impl HeadlineName {
             | Self::CpuPerMessageBefore
             | Self::RoundTripP50
             | Self::RoundTripP99
+            | Self::LoginP50
+            | Self::LoginP99
+            | Self::RefusalP99
             | Self::SlowestGroupP50 => HeadlineUnit::Microseconds,
             Self::MemoryDrift => HeadlineUnit::BytesPerHour,
             Self::LatencyDriftP50 | Self::LatencyDriftP99 => HeadlineUnit::MicrosecondsPerHour,

@@ -237,6 +237,20 @@ pub enum Observation {
         /// The budget of the client's generator thread.
         budget_bytes: u64,
     },
+    /// Logins were decided wrongly.
+    LoginsMisjudged {
+        /// Wrong credentials that were accepted.
+        accepted: u64,
+        /// Right ones that were refused.
+        refused: u64,
+        /// The first of them, with its client.
+        first: String,
+    },
+    /// Right logins were refused because the generator's address is banned.
+    LoginsBanned {
+        /// How many.
+        count: u64,
+    },
     /// The broker's CPU is not observed, so that an objective was left out.
     CpuNotObserved,
 }

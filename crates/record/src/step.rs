@@ -9,6 +9,7 @@ use crate::campaign::{DeclaredLost, SharedFairness, StepTarget};
 use crate::check::CheckName;
 use crate::hosts::HostUse;
 use crate::latency::LatencyStats;
+use crate::logins::{LoginKind, StepLogins};
 use crate::verdict::Verdict;
 use tacho_scenario::VarValue;
 use tacho_scenario::threshold::{LatencyKind, Metric, Threshold};
@@ -124,6 +125,9 @@ pub struct Step {
     /// The part of each group of clients, when there are several.
     #[serde(default)]
     pub groups: Vec<StepGroup>,
+    /// Logins by a schedule; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logins: Option<Box<StepLogins>>,
     /// Losses that the scenario declares; they are not in `lost`.
     #[serde(default)]
     pub declared_lost: DeclaredLost,
@@ -364,6 +368,10 @@ impl Step {
             Metric::Latency(LatencyKind::Ack, statistic) => self.ack_us.get(statistic),
             Metric::Latency(LatencyKind::RoundTrip, statistic) => self.rtt_us.get(statistic),
             Metric::Latency(LatencyKind::Connect, statistic) => self.connect_us.get(statistic),
+            Metric::Latency(LatencyKind::Login, statistic) => {
+                let right = self.logins.as_deref()?.of(LoginKind::Right)?;
+                right.accepted_us.get(statistic)
+            }
             Metric::Loss => Some(self.loss_percent()),
             Metric::Cpu => self.cpu_percent,
             Metric::Memory => self.memory_percent(),

@@ -22,6 +22,8 @@ pub enum Verdict {
     NotSteady,
     /// A message was lost, duplicated, reordered or damaged against its QoS.
     QosViolation,
+    /// Wrong credentials were accepted, or right ones refused.
+    LoginViolation,
     /// A threshold does not hold.
     ThresholdFailed,
     /// A comparison with too few repeats that count: it says nothing either way.
@@ -41,6 +43,7 @@ impl Verdict {
             Self::NotSustained => "not_sustained",
             Self::NotSteady => "not_steady",
             Self::QosViolation => "qos_violation",
+            Self::LoginViolation => "login_violation",
             Self::ThresholdFailed => "threshold_failed",
             Self::Unclear => "unclear",
             Self::Aborted => "aborted",

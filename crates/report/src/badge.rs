@@ -23,7 +23,10 @@ const GREY: &str = "#616161";
 pub fn badge(record: &RunRecord) -> String {
     let colour = match record.verdict {
         Verdict::Ok => GREEN,
-        Verdict::NotSustained | Verdict::QosViolation | Verdict::ThresholdFailed => RED,
+        Verdict::NotSustained
+        | Verdict::QosViolation
+        | Verdict::LoginViolation
+        | Verdict::ThresholdFailed => RED,
         Verdict::GeneratorBound
         | Verdict::Disturbed
         | Verdict::NetworkBound

@@ -115,9 +115,10 @@ fn reasons_of(record: &RunRecord, labels: &[&str]) -> Vec<String> {
 fn status_of(verdict: Verdict, reasons: &[String]) -> TestCaseStatus {
     let kind = match verdict {
         Verdict::Ok => return TestCaseStatus::success(),
-        Verdict::NotSustained | Verdict::QosViolation | Verdict::ThresholdFailed => {
-            NonSuccessKind::Failure
-        }
+        Verdict::NotSustained
+        | Verdict::QosViolation
+        | Verdict::LoginViolation
+        | Verdict::ThresholdFailed => NonSuccessKind::Failure,
         Verdict::GeneratorBound
         | Verdict::Disturbed
         | Verdict::NetworkBound

@@ -28,6 +28,7 @@ mod intervals;
 mod junit;
 mod ladder;
 mod lang;
+mod logins;
 mod many;
 mod markdown;
 mod over_time;

@@ -11,6 +11,7 @@ use super::elements::{escape, pairs, remarks, tiles};
 use super::grid::{Cell, Grid};
 use super::hosts;
 use super::lang::{Lang, of_check};
+use super::logins;
 use super::page::Page;
 use super::services;
 use super::steps_table;
@@ -167,6 +168,7 @@ fn figures(lang: Lang, out: &mut String, step: &Step) {
         out.push_str("</tbody></table></section>\n");
     }
     out.push_str("</div>\n");
+    logins::table(lang, out, step);
     groups(lang, out, step);
     broker_table(lang, out, step);
     shared(lang, out, step);

@@ -19,6 +19,7 @@ pub(super) const fn verdict_words(lang: Lang, verdict: Verdict) -> &'static str 
         Verdict::NotSustained => lang.not_sustained(),
         Verdict::NotSteady => lang.not_steady(),
         Verdict::QosViolation => lang.qos_contract_broken(),
+        Verdict::LoginViolation => lang.logins_decided_wrongly(),
         Verdict::ThresholdFailed => lang.threshold_failed(),
         Verdict::Unclear => lang.unclear(),
         Verdict::Aborted => lang.aborted(),

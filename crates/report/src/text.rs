@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::elements::given_lines;
 use super::lang::Lang;
 use super::tables::{latencies, latency_heads, lost, tables};
-use super::{actions, course, grouped, words};
+use super::{actions, course, grouped, logins, words};
 use tacho_record::{RunRecord, Severity, Step, Verdict};
 
 /// Terminals are told in English: their columns are counted in letters of one width.
@@ -163,6 +163,7 @@ fn step_text(out: &mut String, step: &Step) {
     if too_few {
         let _ = writeln!(out, "  - : too few samples for this percentile");
     }
+    logins::text(LANG, out, step);
     let (lines, more) = lost(LANG, step, LOST_SHOWN);
     if !lines.is_empty() {
         let _ = writeln!(out, "\nLOST (sequence numbers)");

@@ -12,13 +12,14 @@ pub struct Builtin {
 }
 
 /// All of them.
-pub const BUILTIN: [Builtin; 17] = [
+pub const BUILTIN: [Builtin; 18] = [
     Builtin { name: "symmetric", text: include_str!("../scenarios/symmetric.toml") },
     Builtin { name: "fan-in", text: include_str!("../scenarios/fan-in.toml") },
     Builtin { name: "fan-out", text: include_str!("../scenarios/fan-out.toml") },
     Builtin { name: "bridge", text: include_str!("../scenarios/bridge.toml") },
     Builtin { name: "bridge-restart", text: include_str!("../scenarios/bridge-restart.toml") },
     Builtin { name: "connect", text: include_str!("../scenarios/connect.toml") },
+    Builtin { name: "login", text: include_str!("../scenarios/login.toml") },
     Builtin { name: "persistent", text: include_str!("../scenarios/persistent.toml") },
     Builtin { name: "reconnect-storm", text: include_str!("../scenarios/reconnect-storm.toml") },
     Builtin { name: "takeover", text: include_str!("../scenarios/takeover.toml") },

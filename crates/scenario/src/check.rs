@@ -4,6 +4,7 @@ mod action;
 mod checker;
 mod group;
 mod life;
+mod login;
 mod payload;
 mod publish;
 

@@ -26,13 +26,15 @@ pub enum HeadlineKind {
     Drift,
     /// The slowest group of clients.
     Groups,
+    /// Logins per second, and the time that decisions take.
+    Logins,
     /// Time until a killed broker serves again and bridges have delivered their backlog.
     Restart,
 }
 
 impl HeadlineKind {
     /// All of them, by the names that files use.
-    pub const ALL: [(&'static str, Self); 11] = [
+    pub const ALL: [(&'static str, Self); 12] = [
         ("recovery", Self::Recovery),
         ("takeover", Self::Takeover),
         ("churn", Self::Churn),
@@ -44,6 +46,7 @@ impl HeadlineKind {
         ("drift", Self::Drift),
         ("groups", Self::Groups),
         ("restart", Self::Restart),
+        ("logins", Self::Logins),
     ];
 
     /// The one that files call so.

@@ -143,6 +143,32 @@ impl Scenario {
         Ok(())
     }
 
+    /// Checks that the clients that are to present wrong credentials have right ones.
+    ///
+    /// # Errors
+    /// A sentence that names the group, and says where its clients get them from.
+    pub fn check_logins(&self) -> Result<(), String> {
+        let loaded = |(_, group): &(&String, &Group)| group.clients > 0;
+        for (name, group) in self.groups.iter().filter(loaded) {
+            let Some(login) = group.login else { continue };
+            let places =
+                || (0..group.clients.into()).map(|client| ClientPlace::new(client, self.machines));
+            if login.wrong_share > 0.0 && places().any(|place| group.password(place).is_none()) {
+                return Err(format!(
+                    "clients of the group '{name}' are to present wrong passwords and have no right \
+                     ones: use --credentials, --password-file or TACHO_PASSWORD"
+                ));
+            }
+            if login.unknown_share > 0.0 && places().any(|place| group.username(place).is_none()) {
+                return Err(format!(
+                    "clients of the group '{name}' are to present unknown user names and have no \
+                     known ones: use --credentials, --username or TACHO_USERNAME"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that no two clients of a broker have the same identifier.
     ///
     /// # Errors
@@ -174,7 +200,7 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Builtin, Limits};
+    use crate::{Builtin, Limits, Password};
 
     fn small() -> Scenario {
         let vars = ["publishers", "subscribers"].map(|name| (name.to_owned(), "2".to_owned()));
@@ -192,6 +218,22 @@ mod tests {
                 [Some(group.client_id(place)), group.username(place), group.password(place)]
             })
             .collect()
+    }
+
+    #[test]
+    fn wrong_credentials_need_right_ones() {
+        let source = Builtin::find("login").expect("is built in").source();
+        let vars = |name: &str| {
+            [("users".to_owned(), "2".to_owned()), (name.to_owned(), "0.5".to_owned())]
+        };
+        for (name, word) in [("wrong_share", "passwords"), ("unknown_share", "user names")] {
+            let mut scenario = Scenario::parse(&source, &vars(name), Limits::NONE).expect("parses");
+            let error = scenario.check_logins().expect_err(name);
+            assert!(error.contains(word) && error.contains("'user'"), "{error}");
+            let user = Template::parse("user{{i}}").expect("parses");
+            scenario.complete_credentials(Some(&user), Some(&Password::text("p".to_owned())));
+            assert_eq!(scenario.check_logins(), Ok(()));
+        }
     }
 
     #[test]

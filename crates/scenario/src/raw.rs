@@ -174,6 +174,7 @@ pub(super) struct RawGroup {
     pub(super) absent: Option<Spanned<bool>>,
     pub(super) answers: Option<Spanned<bool>>,
     pub(super) reconnect: Option<RawReconnect>,
+    pub(super) login: Option<Spanned<RawLogin>>,
     #[serde(default)]
     pub(super) publish: Vec<RawPublish>,
     #[serde(default)]
@@ -304,6 +305,15 @@ pub(super) struct RawOffline {
     pub(super) clean: Option<bool>,
     #[serde(default)]
     pub(super) queues_qos0: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { rate = \"100/s\" }")]
+pub(super) struct RawLogin {
+    pub(super) rate: Spanned<PerSecond>,
+    pub(super) stay: Option<TimeSpan>,
+    pub(super) wrong_share: Option<Spanned<f64>>,
+    pub(super) unknown_share: Option<Spanned<f64>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -166,6 +166,7 @@ mod tests {
             ("groups.will", format!("{group}will = {{ no_such_key = 1 }}\n")),
             ("groups.offline", format!("{group}offline = {{ no_such_key = 1 }}\n")),
             ("groups.reconnect", format!("{group}reconnect = {{ no_such_key = 1 }}\n")),
+            ("groups.login", format!("{group}login = {{ rate = 1, no_such_key = 1 }}\n")),
             ("groups.publish", format!("{group}publish = [{{ no_such_key = 1 }}]\n")),
             ("groups.subscribe", format!("{group}subscribe = [{{ no_such_key = 1 }}]\n")),
             (

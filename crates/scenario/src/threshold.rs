@@ -70,6 +70,8 @@ pub enum LatencyKind {
     RoundTrip,
     /// TCP connect to CONNACK.
     Connect,
+    /// From the time that a login is due to its acceptance.
+    Login,
 }
 
 /// A statistic of a latency.
@@ -106,13 +108,14 @@ pub enum Comparison {
     Equal,
 }
 
-const KINDS: [(&str, LatencyKind); 6] = [
+const KINDS: [(&str, LatencyKind); 7] = [
     ("e2e", LatencyKind::EndToEnd),
     ("service", LatencyKind::Service),
     ("send_delay", LatencyKind::SendDelay),
     ("ack", LatencyKind::Ack),
     ("rtt", LatencyKind::RoundTrip),
     ("connect", LatencyKind::Connect),
+    ("login", LatencyKind::Login),
 ];
 
 const STATISTICS: [(&str, Statistic); 7] = [
@@ -346,6 +349,7 @@ mod tests {
             "memory<90%",
             "rtt_p99<1ms",
             "connect_max<1s",
+            "login_p99<50ms",
             "ack_p50<2ms",
         ] {
             assert_eq!(Threshold::parse(text).expect(text).to_string(), text);

@@ -10,6 +10,7 @@ use super::broker_url::BrokerUrl;
 use super::data::Table;
 use super::headline::HeadlineKind;
 use super::life::{DeclaredLoss, Disconnect, Offline, Reconnect, Will};
+use super::login::Login;
 use super::password::Password;
 use super::quantity::{PerSecond, TimeSpan};
 use super::rows::Rows;
@@ -236,6 +237,9 @@ pub struct Group {
     /// Reconnection after an unexpected end of a connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconnect: Option<Reconnect>,
+    /// They log in again and again, and do nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login: Option<Login>,
     /// Publications of each client.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub publish: Vec<Publish>,

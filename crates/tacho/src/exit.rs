@@ -15,8 +15,9 @@ pub(crate) const THRESHOLD: u8 = 99;
 pub(crate) const INVALID_CONFIG: u8 = 104;
 /// Stopped by a signal.
 pub(crate) const ABORTED: u8 = 105;
-/// Messages were lost, duplicated, reordered or damaged against their QoS.
-pub(crate) const QOS_VIOLATION: u8 = 110;
+/// Messages were lost, duplicated, reordered or damaged against their QoS, or logins were decided
+/// wrongly.
+pub(crate) const VIOLATION: u8 = 110;
 /// The figures say nothing about the broker: the generator or the network was the bottleneck, or
 /// the load was not steady yet.
 pub(crate) const INVALID_RUN: u8 = 111;
@@ -32,7 +33,8 @@ Exit codes:
   104  the scenario or a setting is invalid
   105  stopped by a signal, by the live page, or by an output with on-failure=end; the report
        covers the run up to then
-  110  QoS contract broken: lost, duplicated, reordered or damaged messages (qos_violation)
+  110  QoS contract broken: lost, duplicated, reordered or damaged messages (qos_violation);
+       wrong credentials accepted, or right ones refused (login_violation)
   111  invalid run: the generator was the bottleneck (generator_bound) or the network
        (network_bound), the hypervisor or other programs disturbed it (disturbed), or the load
        was not steady in the measured window (not_steady); of a comparison: too few repeats
@@ -108,7 +110,7 @@ pub(crate) fn code_of(verdict: Verdict, ending: &Ending) -> u8 {
             Verdict::Ok => OK,
             Verdict::ThresholdFailed | Verdict::NotSustained => THRESHOLD,
             Verdict::Aborted => UNEXPECTED,
-            Verdict::QosViolation => QOS_VIOLATION,
+            Verdict::QosViolation | Verdict::LoginViolation => VIOLATION,
             Verdict::GeneratorBound
             | Verdict::Disturbed
             | Verdict::NetworkBound
@@ -129,6 +131,7 @@ mod tests {
         assert_eq!(code_of(Verdict::NotSteady, &Ending::Completed), 111);
         assert_eq!(code_of(Verdict::Unclear, &Ending::Completed), 111);
         assert_eq!(code_of(Verdict::QosViolation, &Ending::Completed), 110);
+        assert_eq!(code_of(Verdict::LoginViolation, &Ending::Completed), 110);
         assert_eq!(code_of(Verdict::Aborted, &Ending::Aborted), 105);
         assert_eq!(code_of(Verdict::Aborted, &Ending::TargetFailed(String::new())), 112);
         for code in ["  0  ", " 1  ", " 99  ", "104  ", "105  ", "110  ", "111  ", "112  "] {

@@ -120,7 +120,7 @@ fn every_command_in_a_block_works() {
     // Most commands run; only exceptions are merely parsed.
     assert!(counts.2 < 35, "{to_parse:#?}");
     for arguments in &to_parse {
-        parse(arguments);
+        parse(folder, arguments);
     }
     // First: they leave certificates that others use.
     for arguments in &to_serve {
@@ -171,10 +171,10 @@ fn every_command_in_a_sentence_is_one() {
         match words.split_last() {
             // A flag without its value: it must exist.
             Some((flag, command)) if flag.starts_with("--") && command.len() > 1 => {
-                let help = parse(&command[1..]);
+                let help = parse(Path::new("."), &command[1..]);
                 assert!(help.contains(flag), "{line}: {help}");
             }
-            _ => drop(parse(&words[1..])),
+            _ => drop(parse(Path::new("."), &words[1..])),
         }
     }
 }
@@ -430,10 +430,12 @@ impl Drop for Kept {
 }
 
 /// Flags exist and values are of their kinds: whatever stands before `--help` is parsed.
-fn parse(arguments: &[String]) -> String {
+fn parse(folder: &Path, arguments: &[String]) -> String {
     // `tacho help` is no command that has help.
     let asks = (arguments != ["help"]).then_some("--help");
-    let output = tacho().args(arguments).args(asks).output().expect("starts");
+    let mut command = tacho();
+    command.current_dir(folder).args(arguments).args(asks);
+    let output = command.output().expect("starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");
     // Help of the subcommand, not of the program: a word that is no subcommand would end there.
@@ -453,6 +455,7 @@ fn prepare(folder: &Path, all: &[Document]) {
         ("mine.toml", mine.as_str()),
         ("my-scenario.toml", &mine),
         ("plan.jmx", &plan),
+        ("password", "open sesame\n"),
         ("token", "0123456789abcdef0123\n"),
         ("token.key", "a secret for the tests of documents\n"),
         ("users", USERS),

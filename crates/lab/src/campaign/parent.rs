@@ -306,7 +306,7 @@ impl Campaign {
 /// A broken contract and a run that could not end are the campaign's too, whatever its steps are
 /// for.
 fn always_counts(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::QosViolation | Verdict::Aborted)
+    matches!(verdict, Verdict::QosViolation | Verdict::LoginViolation | Verdict::Aborted)
 }
 
 fn whole(value: f64) -> f64 {

@@ -54,7 +54,7 @@ pub fn judge(record: &RunRecord, objectives: &[Threshold]) -> Judgement {
         .iter()
         .flat_map(|step| objectives.iter().filter_map(|objective| missed(step, objective)))
         .collect();
-    for verdict in [Verdict::NotSustained, Verdict::NotSteady] {
+    for verdict in [Verdict::LoginViolation, Verdict::NotSustained, Verdict::NotSteady] {
         if verdicts().any(|found| found == verdict) {
             causes.extend(record.causes.iter().cloned());
             break;

@@ -4,6 +4,7 @@
 //! seen; the report says what to do. Codes are stable names.
 
 mod latency;
+mod logins;
 mod machine;
 mod network;
 
@@ -31,7 +32,7 @@ pub struct Evidence<'a> {
 /// A detector's result before it has a place.
 type Found = Option<(&'static str, Severity, Observation)>;
 
-const DETECTORS: [fn(&Evidence<'_>) -> Found; 13] = [
+const DETECTORS: [fn(&Evidence<'_>) -> Found; 15] = [
     network::bound,
     network::drops,
     network::retransmits,
@@ -45,6 +46,8 @@ const DETECTORS: [fn(&Evidence<'_>) -> Found; 13] = [
     machine::disturbed,
     machine::other_programs,
     machine::unfair_groups,
+    logins::misjudged,
+    logins::banned,
 ];
 
 /// All findings about the step at `position`.

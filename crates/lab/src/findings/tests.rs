@@ -2,8 +2,8 @@
 
 use super::*;
 use tacho_record::{
-    Disturbance, Handling, HostUse, LatencyStats, MetricUse, NetworkLimit, SharedFairness,
-    TargetKind,
+    Disturbance, Handling, HostUse, LatencyStats, LoginKind, LoginsOfKind, MetricUse, NetworkLimit,
+    SharedFairness, StepLogins, TargetKind,
 };
 
 /// A step with nothing to say about it.
@@ -389,7 +389,29 @@ fn both_sides() -> Vec<(&'static str, Vec<Case>, Vec<Case>)> {
         ),
         ("other_programs", vec![others(20.0)], vec![others(19.0)]),
         ("unfair_group", vec![shared_group(0.3)], vec![shared_group(0.1)]),
+        (
+            "logins_misjudged",
+            vec![logins(1, "not authorized (0x87)")],
+            vec![logins(0, "banned (0x8A)"), Case::new(quiet())],
+        ),
+        (
+            "logins_banned",
+            vec![logins(1, "banned (0x8A)")],
+            vec![logins(1, "not authorized (0x87)"), Case::new(quiet())],
+        ),
     ]
+}
+
+/// A right login that was refused for a reason.
+fn logins(misjudged: u64, reason: &str) -> Case {
+    let right = LoginsOfKind {
+        due: 10,
+        refused: misjudged,
+        reasons: (0..misjudged).map(|_| (reason.to_owned(), 1)).collect(),
+        ..LoginsOfKind::new(LoginKind::Right)
+    };
+    let logins = StepLogins { kinds: vec![right], misjudged, ..StepLogins::default() };
+    Case::new(Step { logins: Some(Box::new(logins)), ..quiet() })
 }
 
 #[test]

@@ -4,8 +4,8 @@ use tacho_load::{Histogram, IntervalSnapshot};
 
 use super::numbers::round;
 use tacho_record::{
-    ActionKind, ActionRecord, Headline, HeadlineName, LatencyStats, Restart, SeriesRow, Step,
-    StepGroup,
+    ActionKind, ActionRecord, Headline, HeadlineName, LatencyStats, LoginKind, LoginsOfKind,
+    Restart, SeriesRow, Step, StepGroup, StepLogins,
 };
 use tacho_scenario::HeadlineKind;
 
@@ -73,6 +73,7 @@ impl Sources<'_> {
             HeadlineKind::Drift => self.drift(),
             HeadlineKind::Groups => self.groups(),
             HeadlineKind::Restart => self.restart(),
+            HeadlineKind::Logins => self.logins(),
         }
     }
 
@@ -112,6 +113,32 @@ impl Sources<'_> {
             Headline::new(HeadlineName::BridgeBacklog, backlog.map(|count| count as f64)),
             Headline::new(HeadlineName::BridgeDrained, drained),
         ]
+    }
+
+    fn logins(&self) -> Vec<Headline> {
+        let logins = self.step.logins.as_deref();
+        let right = logins.and_then(|logins| logins.of(LoginKind::Right));
+        let accepted = |of: fn(&LatencyStats) -> Option<u64>| {
+            right.and_then(|right| of(&right.accepted_us)).map(|us| us as f64)
+        };
+        let decided_per_s = logins.map(|logins| logins.decided_per_s);
+        let mut found = vec![
+            Headline::new(HeadlineName::LoginsPerSecond, decided_per_s),
+            Headline::new(HeadlineName::LoginP50, accepted(|stats| stats.p50)),
+            Headline::new(HeadlineName::LoginP99, accepted(|stats| stats.p99)),
+        ];
+        let kinds = || logins.iter().flat_map(|logins| &logins.kinds);
+        let wrong = kinds().filter(|of| !of.kind.must_be_accepted());
+        let refused: Vec<Option<u64>> = wrong.map(|of| of.refused_us.p99).collect();
+        if !refused.is_empty() {
+            let slowest = refused.into_iter().collect::<Option<Vec<u64>>>();
+            let slowest = slowest.and_then(|all| all.into_iter().max()).map(|us| us as f64);
+            found.push(Headline::new(HeadlineName::RefusalP99, slowest));
+        }
+        let rightly = kinds().map(LoginsOfKind::decided_rightly).sum();
+        let due = logins.map_or(0, StepLogins::due);
+        found.push(Headline::new(HeadlineName::LoginsRight, share(rightly, due)));
+        found
     }
 
     fn takeover(&self) -> Vec<Headline> {

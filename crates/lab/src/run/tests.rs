@@ -129,8 +129,7 @@ pub(super) fn snapshot(second: u64, latency_us: u64, received: u64) -> IntervalS
             cpu: Some(1),
             wall_ns: SECOND_NS,
             cpu_ns: SECOND_NS / 5,
-            spin_ns: 0,
-            rests: 0,
+            ..ThreadUsage::default()
         }],
         actions: Vec::new(),
     }
@@ -169,6 +168,7 @@ fn totals() -> Totals {
         ack_failed: histogram(0, 0),
         connect: Outcomes::default(),
         subscribe: Outcomes::default(),
+        logins: None,
         connected: 2000,
         bytes_in: 0,
         bytes_out: 0,

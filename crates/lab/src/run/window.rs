@@ -4,6 +4,7 @@ use tacho_load::{Counters, Totals};
 use tacho_monitor::CpuSource;
 
 use super::facts::RunFacts;
+use super::logins::step_logins;
 use super::numbers::{busy_percent, round, spin_percent};
 use super::parts;
 use crate::probe::Usage;
@@ -49,6 +50,7 @@ pub(super) fn step(totals: &Totals, usage: &Usage, facts: &RunFacts) -> Step {
         dropped: counters.dropped,
         refused: counters.refused,
         actions: facts.actions.len() as u64,
+        logins: step_logins(totals.logins.as_deref(), window_s, &facts.names),
         groups: parts::step_groups(totals, facts),
         shared: totals.shared.iter().map(parts::fairness).collect(),
         targets: parts::step_targets(totals, facts.acknowledged),

@@ -223,6 +223,7 @@ impl Intervals {
             ack_failed: sample.ack_failed.0,
             connect: sample.connect,
             subscribe: sample.subscribe,
+            logins: sample.logins,
             connected: connected.iter().sum(),
             bytes_in: sample.bytes_in,
             bytes_out: sample.bytes_out,

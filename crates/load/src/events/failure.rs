@@ -99,6 +99,17 @@ impl Failure {
     }
 }
 
+/// Whether the reason of a refusal will pass by itself.
+pub(crate) const fn is_temporary(reason: ReasonCode) -> bool {
+    matches!(
+        reason,
+        ReasonCode::SERVER_UNAVAILABLE
+            | ReasonCode::SERVER_BUSY
+            | ReasonCode::QUOTA_EXCEEDED
+            | ReasonCode::CONNECTION_RATE_EXCEEDED
+    )
+}
+
 /// Why a connection could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]

@@ -149,6 +149,14 @@ pub enum PlanError {
         /// The reason.
         why: &'static str,
     },
+    /// Logins that make no sense.
+    #[error("group {group}: {why}")]
+    Login {
+        /// Group name.
+        group: String,
+        /// The reason.
+        why: &'static str,
+    },
     /// A text of CONNECT that MQTT does not allow.
     #[error("group {group}: a {what} cannot be sent: {why}")]
     Text {
@@ -219,6 +227,10 @@ impl Plan {
                 return Err(PlanError::Zero { what: "inflight_max" });
             }
             check_life(group)?;
+            check_login(group).map_err(|why| {
+                let group = group.name.clone();
+                PlanError::Login { group, why }
+            })?;
             if group.absent && self.has_absences() {
                 check_absence(group, self.load_ns())?;
             }
@@ -271,6 +283,7 @@ impl Plan {
         for (action, number) in self.actions.iter().zip(1..) {
             let why = match self.groups.get(action.group) {
                 None => "its group does not exist",
+                Some(group) if group.login.is_some() => "its clients log in by a schedule",
                 Some(group) if action.clients as usize > group.clients.len() => {
                     "it affects more clients than its group has"
                 }
@@ -425,6 +438,19 @@ fn check_life(group: &Group) -> Result<(), PlanError> {
         return Err(PlanError::Zero { what: "the number of attempts to reconnect" });
     }
     group.offline.as_ref().map_or(Ok(()), |offline| check_absence(group, offline.for_ns))
+}
+
+fn check_login(group: &Group) -> Result<(), &'static str> {
+    let Some(login) = &group.login else { return Ok(()) };
+    login.check()?;
+    let has_traffic =
+        |client: &Client| !client.streams.is_empty() || !client.subscriptions.is_empty();
+    let lives = group.offline.is_some() || group.absent || group.reconnect.is_some();
+    if lives || group.clients.iter().any(has_traffic) {
+        return Err("its clients log in by a schedule: they neither publish nor subscribe, and \
+                    have no 'offline', 'absent' or 'reconnect'");
+    }
+    Ok(())
 }
 
 /// Checks that sessions outlast the absence of their clients.

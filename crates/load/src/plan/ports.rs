@@ -7,6 +7,9 @@ use tacho_net::local_port_range;
 
 use super::{ClientIndex, Plan};
 
+/// How long the port of a connection that the client closes stays in use, on Linux.
+const TIME_WAIT_S: f64 = 60.0;
+
 impl Plan {
     /// Loopback source addresses that provide enough local ports for all clients. Empty when one
     /// address is sufficient, or when some target is not on this machine: other interfaces have no
@@ -18,10 +21,17 @@ impl Plan {
 
     fn loopback_sources_for(&self, ports: u64) -> Vec<IpAddr> {
         let mut clients: HashMap<SocketAddr, u64> = HashMap::new();
+        let mut closed: HashMap<SocketAddr, f64> = HashMap::new();
         for (index, (group, _)) in ClientIndex::all().zip(self.clients()) {
             if let Some(target) = self.target_of(group, index) {
                 *clients.entry(target.addr).or_default() += 1;
+                let closed_per_s = group.login.map_or(0.0, |login| login.per_s);
+                *closed.entry(target.addr).or_default() +=
+                    closed_per_s * TIME_WAIT_S / group.clients.len() as f64;
             }
+        }
+        for (addr, count) in closed {
+            *clients.entry(addr).or_default() += count.ceil() as u64;
         }
         // Ports of recently closed connections stay in use for a while (TIME_WAIT).
         let usable = (ports * 9 / 10).max(1);
@@ -41,6 +51,7 @@ mod tests {
     use tacho_codec::QoS;
 
     use super::*;
+    use crate::plan::Login;
     use crate::plan::tests::{plan_of, publisher};
 
     #[test]
@@ -52,6 +63,9 @@ mod tests {
         // Connections to two targets share ports as long as no source address is explicit.
         plan.targets.push(SocketAddr::from(([127, 0, 0, 1], 1884)).into());
         assert_eq!([60, 50].map(|ports| count(&plan, ports)), [0, 3]);
+        plan.groups[0].login =
+            Some(Login { per_s: 10.0, stay_ns: 0, wrong_share: 0.0, unknown_share: 0.0 });
+        assert_eq!(count(&plan, 500), 2, "600 ports of logins");
         plan.targets.push(SocketAddr::from(([192, 0, 2, 1], 1883)).into());
         assert_eq!(count(&plan, 10), 0);
     }

@@ -29,6 +29,33 @@ fn answers_are_routed_to_requesters() {
     assert_eq!(receivers(&plan), []);
 }
 
+#[test]
+fn logins_by_a_schedule_exclude_everything_else() {
+    let login = Login { per_s: 10.0, stay_ns: 0, wrong_share: 0.5, unknown_share: 0.0 };
+    let mut plan = plan_of(vec![(QoS::AtMostOnce, Client::default())]);
+    plan.groups[0].login = Some(login);
+    assert_eq!(plan.check(), Ok(()));
+    let refused = |change: fn(&mut Group)| {
+        let mut plan = plan.clone();
+        change(&mut plan.groups[0]);
+        plan.check().expect_err("refused").to_string()
+    };
+    for (change, words) in [
+        (
+            (|group| {
+                group.clients[0].subscriptions = subscriber("a", QoS::AtMostOnce).1.subscriptions
+            }) as fn(&mut Group),
+            "neither publish nor subscribe",
+        ),
+        (|group| group.absent = true, "'absent'"),
+        (|group| group.login = group.login.map(|of| Login { per_s: 0.0, ..of }), "positive"),
+        (|group| group.login = group.login.map(|of| Login { wrong_share: 2.0, ..of }), "between"),
+    ] {
+        let said = refused(change);
+        assert!(said.contains(words), "{said}");
+    }
+}
+
 /// A client with one stream.
 pub(crate) fn publisher(topic: &str, qos: QoS) -> (QoS, Client) {
     let streams = vec![Stream::new(topic, 0)];

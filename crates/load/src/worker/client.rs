@@ -1,5 +1,6 @@
 //! One virtual client: its connection, its session, its streams.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use super::action::ActionEffect;
 use super::answer::Answers;
 use super::lifecycle::{SessionHistory, State, Subscriptions};
 use super::message::Published;
-use crate::plan::{ClientIndex, Group};
+use crate::plan::{Client, ClientIndex, Group, Login, LoginKind};
 
 /// Where a client belongs.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +32,49 @@ pub(super) struct PendingSubscribe {
     /// Position of its first filter among the client's subscriptions.
     pub(super) first_filter: usize,
     pub(super) filters: usize,
+}
+
+/// The logins of one client.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LoginProgress {
+    /// The number of its next login among those of its group.
+    pub(super) next: u64,
+    /// When the last one was due, and what it presents.
+    pub(super) intended_ns: u64,
+    pub(super) kind: LoginKind,
+    /// When the one before ended.
+    pub(super) free_ns: u64,
+}
+
+impl LoginProgress {
+    /// Of the client at `rank` of its group.
+    pub(super) fn new(rank: usize) -> Self {
+        let next = rank as u64;
+        Self { next, intended_ns: 0, kind: LoginKind::Right, free_ns: 0 }
+    }
+
+    /// The user name and the password that this login presents.
+    pub(super) fn presented<'c>(
+        &self,
+        client: &'c Client,
+    ) -> (Option<Cow<'c, str>>, Option<Cow<'c, [u8]>>) {
+        let username = client.username.as_deref().map(Cow::Borrowed);
+        let password = client.password.as_deref().map(Cow::Borrowed);
+        match self.kind {
+            LoginKind::Right => (username, password),
+            LoginKind::WrongPassword => {
+                let wrong = [
+                    client.password.as_deref().unwrap_or_default(),
+                    Login::WRONG_SUFFIX.as_bytes(),
+                ];
+                (username, Some(Cow::Owned(wrong.concat())))
+            }
+            LoginKind::UnknownUser => {
+                let unknown = [client.username.as_deref().unwrap_or_default(), Login::WRONG_SUFFIX];
+                (Some(Cow::Owned(unknown.concat())), password)
+            }
+        }
+    }
 }
 
 /// One client of the plan.
@@ -68,6 +112,8 @@ pub(super) struct VirtualClient {
     pub(super) refusal: Option<ReasonCode>,
     /// Its answers, if it answers requests.
     pub(super) answers: Option<Box<Answers>>,
+    /// Its logins, if it logs in by a schedule.
+    pub(super) login: Option<Box<LoginProgress>>,
     /// The last action on it.
     pub(super) effect: Option<Box<ActionEffect>>,
 }
@@ -98,6 +144,7 @@ impl VirtualClient {
             timer: None,
             refusal: None,
             answers: group.answers.then(Box::default),
+            login: group.login.is_some().then(|| Box::new(LoginProgress::new(rank))),
             effect: None,
         }
     }

@@ -1,13 +1,17 @@
 //! Connect, keep-alive and disconnect.
 
+use std::borrow::Cow;
+
 use tacho_codec::{
-    Ack, ConnAck, Connect, ConnectProperties, Disconnect, QoS, ReasonCode, WillProperties,
+    Ack, ConnAck, ConnAckProperties, Connect, ConnectProperties, Disconnect, QoS, ReasonCode,
+    WillProperties,
 };
 use tacho_net::{Closed, ConnId, Net};
 use tacho_session::client::{ConnAckParams, TimeoutEvent};
 
 use super::client::VirtualClient;
 use super::lifecycle::{SessionHistory, State};
+use super::stream::VirtualStream;
 use super::{Failure, Worker};
 use crate::events::{ConnectError, PhaseKind};
 use crate::histogram::record;
@@ -20,7 +24,8 @@ const CLIENTS_PER_TURN_MAX: usize = 64;
 impl Worker {
     /// Schedules the connects: client `i` of a group is due `i / rate` after the start.
     pub(super) fn plan_connects(&mut self, start_ns: u64) {
-        let is_idle = |client: &VirtualClient| client.state == State::Idle;
+        let is_idle =
+            |client: &VirtualClient| client.state == State::Idle && client.login.is_none();
         self.plan_pacing(start_ns, is_idle, |group| group.connects_per_s);
     }
 
@@ -190,14 +195,21 @@ impl Worker {
             ..ConnectProperties::default()
         };
         let properties = if group.version.is_v5() { properties } else { Default::default() };
+        let (username, password) = match state.login.as_deref() {
+            Some(login) => login.presented(client),
+            None => (
+                client.username.as_deref().map(Cow::Borrowed),
+                client.password.as_deref().map(Cow::Borrowed),
+            ),
+        };
         let will = group.will.as_ref().zip(client.will_topic.as_deref());
         let connect = Connect {
             version: group.version,
             clean_start: is_clean(group, state),
             keep_alive_s: group.keep_alive_s,
             client_id: &client.id,
-            username: client.username.as_deref(),
-            password: client.password.as_deref(),
+            username: username.as_deref(),
+            password: password.as_deref(),
             will: will.map(|(will, topic)| tacho_codec::Will {
                 topic,
                 payload: &will.payload,
@@ -230,6 +242,10 @@ impl Worker {
         if connack.reason.is_error() {
             return Err(Failure::Refused(connack.reason));
         }
+        if client.login.is_some() {
+            self.logged_in(net, local, connack, since_ns, now_ns);
+            return Ok(());
+        }
         let group = &self.context.plan.groups[client.group];
         if connack.session_present && is_clean(group, client) {
             return Err(Failure::Protocol(
@@ -241,19 +257,7 @@ impl Worker {
             return Ok(());
         }
         let properties = &connack.properties;
-        let qos_max = properties.maximum_qos.unwrap_or(QoS::ExactlyOnce);
-        let streams = &self.streams[client.streams()];
-        if streams.iter().any(|stream| stream.qos > qos_max) {
-            return Err(Failure::Protocol(format!("it allows at most QoS {qos_max}")));
-        }
-        if properties.retain_available == Some(false) && streams.iter().any(|stream| stream.retain)
-        {
-            return Err(Failure::Protocol("it does not allow retained messages".into()));
-        }
-        let size_max = properties.packet_size_max.unwrap_or(u32::MAX) as usize;
-        if streams.iter().any(|stream| stream.packet_bytes_max > size_max) {
-            return Err(Failure::Protocol(format!("it accepts no packets above {size_max} bytes")));
-        }
+        check_limits(&self.streams[client.streams()], properties)?;
         let keep_alive_s = properties.server_keep_alive_s.unwrap_or(group.keep_alive_s);
         let abandoned = client.session.connack(
             now_ns,
@@ -378,6 +382,25 @@ impl Worker {
         // Invariant: an acknowledgement without properties always fits.
         ack.encode(kind, version, out).expect("an acknowledgement is encodable");
     }
+}
+
+/// Whether the broker takes what the client is to publish.
+fn check_limits(
+    streams: &[VirtualStream],
+    properties: &ConnAckProperties<'_>,
+) -> Result<(), Failure> {
+    let qos_max = properties.maximum_qos.unwrap_or(QoS::ExactlyOnce);
+    if streams.iter().any(|stream| stream.qos > qos_max) {
+        return Err(Failure::Protocol(format!("it allows at most QoS {qos_max}")));
+    }
+    if properties.retain_available == Some(false) && streams.iter().any(|stream| stream.retain) {
+        return Err(Failure::Protocol("it does not allow retained messages".into()));
+    }
+    let size_max = properties.packet_size_max.unwrap_or(u32::MAX) as usize;
+    if streams.iter().any(|stream| stream.packet_bytes_max > size_max) {
+        return Err(Failure::Protocol(format!("it accepts no packets above {size_max} bytes")));
+    }
+    Ok(())
 }
 
 /// Whether this CONNECT requests a clean session.

@@ -1,12 +1,12 @@
 //! Absences: clients that disconnect and reconnect, by plan or because their connection ended.
 
-use tacho_codec::{Disconnect, ReasonCode};
+use tacho_codec::Disconnect;
 use tacho_net::Net;
 
 use super::lifecycle::{State, Subscriptions};
 use super::message::Published;
 use super::{Failure, Worker};
-use crate::events::PhaseKind;
+use crate::events::{PhaseKind, is_temporary};
 use crate::mail::ReportBody;
 
 /// Marks the timer of a planned absence; a timer without it is the client's own.
@@ -26,17 +26,6 @@ impl Failure {
                 | Self::PingTimeout
         ) || matches!(self, Self::Refused(reason) if is_temporary(*reason))
     }
-}
-
-/// Whether the refusal is temporary.
-const fn is_temporary(reason: ReasonCode) -> bool {
-    matches!(
-        reason,
-        ReasonCode::SERVER_UNAVAILABLE
-            | ReasonCode::SERVER_BUSY
-            | ReasonCode::QUOTA_EXCEEDED
-            | ReasonCode::CONNECTION_RATE_EXCEEDED
-    )
 }
 
 impl Worker {

@@ -250,6 +250,7 @@ impl Worker {
             }
         }
         self.due = due.into();
+        self.plan_logins(start_ns, scale.factor());
         for local in 0..self.streams.len() as u32 {
             self.make_willing(local);
         }
@@ -380,7 +381,10 @@ impl Worker {
         Status {
             expected: self.totals.expected,
             received: self.totals.received,
-            outstanding: self.totals.unacked + held_back as u64 + u64::from(late),
+            outstanding: self.totals.unacked
+                + held_back as u64
+                + u64::from(late)
+                + self.logins_outstanding(),
             probes_missing: self.probes.missing(),
             probes_expected: self.probes.expected(),
             unprobed: self.probes.first_missing().map(|local| self.streams[local].index),
@@ -404,6 +408,7 @@ impl Worker {
             client.is_blocked = false;
         }
         self.due.clear();
+        self.abandon_logins();
         self.phase.scale = None;
         let ends = self.streams.iter_mut().map(|stream| (stream.index, stream.ends())).collect();
         self.report(ReportBody::Ends(ends));

@@ -370,6 +370,7 @@ impl Worker {
             at_ns = at_ns.min(*due_ns);
         }
         at_ns = at_ns.min(self.actions.next_ns());
+        at_ns = at_ns.min(self.logins.next_ns());
         if let Some((due_ns, _)) = self.pacing.front() {
             at_ns = at_ns.min(*due_ns);
         }

@@ -33,6 +33,12 @@ statements! {
     ]
         "the offered load was not carried: {achieved_per_s:.0} of {offered_per_s:.0} messages per second {way} ({percent:.2} %)",
         "未能承载施加的负载：{way}方向每秒 {offered_per_s:.0} 条消息中只完成 {achieved_per_s:.0} 条（{percent:.2} %）";
+    Cause::LoginsUndecided { decided, due, first: None } => []
+        "{decided} of {due} logins that were due had a decision in time",
+        "{due} 次应登录中只有 {decided} 次按时得到判定";
+    Cause::LoginsUndecided { decided, due, first: Some(first) } => []
+        "{decided} of {due} logins that were due had a decision in time; the first without one: {first}",
+        "{due} 次应登录中只有 {decided} 次按时得到判定；第一次未判定：{first}";
     Cause::BystanderSent { group, sent, offered } => []
         "group {group}, which no action affected, sent {sent} of {offered} messages",
         "未受影响的 {group} 组应发送 {offered} 条消息，只发送了 {sent} 条";

@@ -51,6 +51,14 @@ statements! {
     HeadlineName::RoundTripP99 => []
         "99th percentile of the time from request to answer", "请求到应答时间的第 99 百分位";
     HeadlineName::Answered => [] "requests answered", "获得应答的请求";
+    HeadlineName::LoginsPerSecond => [] "logins decided", "已判定的登录";
+    HeadlineName::LoginP50 => []
+        "median time to the acceptance of a login", "登录被接受所需的中位时间";
+    HeadlineName::LoginP99 => []
+        "99th percentile of the time to an acceptance", "登录被接受所需时间的第 99 百分位";
+    HeadlineName::RefusalP99 => []
+        "99th percentile of the time to a refusal", "登录被拒绝所需时间的第 99 百分位";
+    HeadlineName::LoginsRight => [] "logins decided as they must be", "判定正确的登录";
     HeadlineName::MemoryDrift => [] "drift of the broker's memory", "Broker 内存的变化趋势";
     HeadlineName::LatencyDriftP50 => [] "drift of the median latency", "延迟中位数的变化趋势";
     HeadlineName::LatencyDriftP99 => [] "drift of the latency p99", "延迟 p99 的变化趋势";

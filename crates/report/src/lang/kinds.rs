@@ -38,6 +38,8 @@ statements! {
     Observation::PacketTooLarge { .. } => [] "packets larger than accepted", "数据包超过可接受大小";
     Observation::ReceiveBudget { .. } => []
         "incomplete packets beyond the budget", "未完整的数据包超出预算";
+    Observation::LoginsMisjudged { .. } => [] "logins decided wrongly", "登录判定有误";
+    Observation::LoginsBanned { .. } => [] "banned generator", "负载生成器被封禁";
     Observation::CpuNotObserved => [] "CPU of the broker not observed", "未观测 Broker 的 CPU";
 }
 
@@ -78,6 +80,11 @@ impl Lang {
             | Observation::ReceiveBudget { announced_bytes: bytes, .. } => {
                 Some((*bytes as f64, format::bytes(*bytes)))
             }
+            Observation::LoginsMisjudged { accepted, refused, .. } => {
+                let count = accepted + refused;
+                Some((count as f64, format::thousands(count)))
+            }
+            Observation::LoginsBanned { count } => Some((*count as f64, format::thousands(*count))),
             Observation::ListenOverflow { .. }
             | Observation::Repeated { .. }
             | Observation::LadderStopped { .. }
@@ -119,6 +126,9 @@ impl Lang {
             }
             Cause::AcknowledgedLost { deliveries } => {
                 (self.deliveries_acknowledged_but_lost().to_owned(), counted(*deliveries))
+            }
+            Cause::LoginsUndecided { decided, due, .. } => {
+                (self.logins_without_decision().to_owned(), counted(due.saturating_sub(*decided)))
             }
             Cause::RateChanged { .. } => (self.rate_changed().to_owned(), None),
             Cause::LatencyChanged { last_us, .. } => {

@@ -118,6 +118,12 @@ statements! {
     Observation::ReceiveBudget { clients, client, packet, announced_bytes, budget_bytes } => []
         "Incomplete packets from the broker exceeded the budget of {budget_bytes} bytes of a generator thread, and {clients} clients were closed: the first, {client}, had a part of {packet} of {announced_bytes} bytes; use fewer clients, smaller messages, or a machine with more memory.",
         "Broker 发来的未完整数据包超出负载生成器线程 {budget_bytes} 字节的预算，{clients} 个客户端因此被关闭：第一个 {client} 只收到 {announced_bytes} 字节的 {packet} 的一部分；请减少客户端、减小消息，或使用内存更大的机器。";
+    Observation::LoginsMisjudged { accepted, refused, first } => []
+        "The broker decided logins wrongly: it accepted {accepted} with wrong credentials and refused {refused} with right ones, the first: {first}; check that the users of the run are those of the broker, and that the broker verifies them.",
+        "Broker 的登录判定有误：接受了 {accepted} 次错误凭据，拒绝了 {refused} 次正确凭据，第一次：{first}；请检查运行所用的用户是否与 Broker 一致，以及 Broker 是否进行验证。";
+    Observation::LoginsBanned { count } => []
+        "The broker has banned the generator and refused {count} right logins for that, perhaps after the wrong logins of this run: raise or turn off its limit of failed logins (Tacho: login_failures_max), or use fewer wrong ones.",
+        "Broker 封禁了负载生成器，因此拒绝了 {count} 次正确登录，原因可能是本次运行中的错误登录：请放宽或关闭其登录失败限制（Tacho：login_failures_max），或减少错误登录。";
     Observation::CpuNotObserved => []
         "The broker's CPU is not observed, so the objective cpu<=75% was skipped: name its process with --broker-pid, or watch its host with --monitor.",
         "未观测 Broker 的 CPU，因此略去目标 cpu<=75%：请用 --broker-pid 指定其进程，或用 --monitor 监控其主机。";

@@ -38,6 +38,10 @@ impl Lang {
                  damaged.",
                 "Broker 违反了 QoS 约定：消息丢失、重复、乱序或损坏。",
             ),
+            Verdict::LoginViolation => (
+                "The broker decided logins wrongly: it accepted wrong credentials, or refused right ones.",
+                "Broker 的登录判定有误：接受了错误的凭据，或拒绝了正确的凭据。",
+            ),
             Verdict::ThresholdFailed => ("A threshold does not hold.", "有阈值未满足。"),
             Verdict::Unclear => (
                 "The comparison is unclear: too few repeats count to tell a difference from noise.",

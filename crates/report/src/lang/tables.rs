@@ -64,6 +64,7 @@ catalogue! {
     not_sustained: "not sustained", "未能承载";
     not_steady: "not steady", "不稳定";
     qos_contract_broken: "QoS contract broken", "违反 QoS 约定";
+    logins_decided_wrongly: "logins decided wrongly", "登录判定有误";
     threshold_failed: "threshold failed", "阈值未满足";
     aborted: "aborted", "已中止";
     payload: "payload", "载荷";
@@ -88,6 +89,22 @@ catalogue! {
     what_followed: "what followed", "结果";
     clients: "clients", "客户端";
     groups_of_clients: "Groups of clients", "客户端组";
+    logins: "Logins", "登录";
+    login_presents: "presented", "所用凭据";
+    logins_due: "due", "应登录";
+    logins_accepted: "accepted", "接受";
+    logins_refused: "refused", "拒绝";
+    logins_undecided: "undecided", "未判定";
+    accepted_p50: "accepted p50", "接受 p50";
+    accepted_p99: "accepted p99", "接受 p99";
+    refused_p50: "refused p50", "拒绝 p50";
+    refused_p99: "refused p99", "拒绝 p99";
+    refusals_by_reason: "refusals by reason", "拒绝原因";
+    right_credentials: "right credentials", "正确的凭据";
+    wrong_password: "wrong password", "错误的密码";
+    unknown_user: "unknown user", "未知用户";
+    login_latency_note: "Latency counts from the time that a login was due to its CONNACK. Undecided: turned away for the moment, failed, or not finished.", "延迟从应登录时刻计到 CONNACK。未判定：暂时被拒、失败或未完成。";
+    logins_without_decision: "logins without a decision", "未判定的登录";
     group: "group", "组";
     declared_lost: "declared lost", "已声明的丢失";
 }

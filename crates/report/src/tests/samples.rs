@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use tacho_record::{
     ActionEffect, ActionKind, ActionRecord, BrokerRow, BrokerSpent, Capacity, Cause, Check,
-    CutShort, DeclaredLost, Estimator, Finding, Gate, HostUse, LatencyStats, LostRange,
-    Observation, PartBy, PartRow, PhaseKind, PhaseRecord, Placement, Position, Purpose,
-    Recommendation, Remark, ResourceRow, Restart, RunKind, RunRecord, SCHEMA_VERSION, SearchEnd,
-    Series, SeriesRow, Severity, SharedFairness, Skipped, Step, StepTarget, TargetRecord,
-    ThresholdResult, Timing, Trial, TrialOutcome, Verdict, ViolationCounts, WhoseCpu, curve,
+    CutShort, DeclaredLost, Estimator, Finding, Gate, HostUse, LatencyStats, LoginKind,
+    LoginsOfKind, LostRange, Observation, PartBy, PartRow, PhaseKind, PhaseRecord, Placement,
+    Position, Purpose, Recommendation, Remark, ResourceRow, Restart, RunKind, RunRecord,
+    SCHEMA_VERSION, SearchEnd, Series, SeriesRow, Severity, SharedFairness, Skipped, Step,
+    StepLogins, StepTarget, TargetRecord, ThresholdResult, Timing, Trial, TrialOutcome, Verdict,
+    ViolationCounts, WhoseCpu, curve,
 };
 use tacho_record::{Environment, StepCurves};
 use tacho_scenario::{Shortage, VarValue};
@@ -236,6 +237,32 @@ fn brokers(count: u64, noise: &mut Noise) -> Vec<BrokerRow> {
     seconds.map(row).collect()
 }
 
+/// Logins of all kinds, some of them decided wrongly.
+fn logins(noise: &mut Noise) -> StepLogins {
+    let stats = LatencyStats::of(&latency(900.0, noise));
+    let of = |kind, due, accepted, refused, reason: &str| LoginsOfKind {
+        due,
+        accepted,
+        refused,
+        accepted_us: if accepted > 0 { stats } else { LatencyStats::default() },
+        refused_us: if refused > 0 { stats } else { LatencyStats::default() },
+        reasons: BTreeMap::from([(reason.to_owned(), refused)]),
+        ..LoginsOfKind::new(kind)
+    };
+    StepLogins {
+        offered_per_s: 100.0,
+        decided_per_s: 99.9,
+        kinds: vec![
+            of(LoginKind::Right, 2700, 2698, 2, "banned (0x8A)"),
+            of(LoginKind::WrongPassword, 200, 1, 199, "not authorized (0x87)"),
+            of(LoginKind::UnknownUser, 100, 0, 100, "not authorized (0x87)"),
+        ],
+        misjudged: 3,
+        first_misjudged: "login_7, with right credentials: refused, banned (0x8A)".to_owned(),
+        first_undecided: String::new(),
+    }
+}
+
 /// A run of `count` seconds with two watched hosts and everything that can go wrong a little.
 pub(super) fn single(count: u64) -> Sample {
     let mut noise = Noise(7);
@@ -261,6 +288,7 @@ pub(super) fn single(count: u64) -> Sample {
             ..StepTarget::default()
         })
         .to_vec();
+    step.logins = Some(Box::new(logins(&mut noise)));
     step.shared = vec![SharedFairness {
         filter: "$share/g/test/#".to_owned(),
         members: 5,

@@ -48,6 +48,8 @@ fn causes() -> Vec<Cause> {
         Cause::Disturbed { disturbance: disturbance(Handling::Invalid) },
         Cause::NotCarried { direction: Direction::In, achieved_per_s: 1.0, offered_per_s: 2.0 },
         Cause::NotCarried { direction: Direction::Out, achieved_per_s: 1.0, offered_per_s: 2.0 },
+        Cause::LoginsUndecided { decided: 1, due: 2, first: None },
+        Cause::LoginsUndecided { decided: 1, due: 2, first: Some(text()) },
         Cause::BystanderSent { group: text(), sent: 1, offered: 2 },
         Cause::BystanderReceived { group: text(), received: 1, expected: 2 },
         Cause::RetainedMissing { count },
@@ -171,6 +173,8 @@ fn observations() -> Vec<Observation> {
         Observation::Disturbed { disturbance: disturbance(Handling::Invalid), program: None },
         Observation::Repeated { label: text(), verdict: Verdict::Disturbed },
         Observation::LadderStopped { label: text(), condition: text() },
+        Observation::LoginsMisjudged { accepted: 1, refused: 2, first: text() },
+        Observation::LoginsBanned { count: 3 },
         Observation::CpuNotObserved,
     ]
 }

@@ -51,6 +51,7 @@ impl Checker<'_> {
             value.as_ref().map_or(Ok(default), |value| self.whole(value, what, 1, max))
         };
         let absent = self.absent(&raw)?;
+        let login = raw.login.as_ref().map(|login| self.login(login, &raw)).transpose()?;
         Ok(Group {
             clients: clients as u32,
             client_id,
@@ -64,6 +65,7 @@ impl Checker<'_> {
             absent,
             answers,
             offline: raw.offline.as_ref().map(|offline| self.offline(offline)).transpose()?,
+            login,
             reconnect: raw.reconnect.as_ref().map(|raw| self.reconnect(raw)).transpose()?,
             inflight: whole(&raw.inflight, "an inflight window", 65_535, 65_535)? as u16,
             waiting: whole(&raw.waiting, "a waiting queue", u64::from(u32::MAX), 10_000)? as u32,

@@ -58,7 +58,7 @@ pub(crate) const SCENARIO: &[Key] = &[
     key(
         "headlines",
         Texts,
-        "Figures at the top of the report: recovery, takeover, churn, retained, wills, isolation, cost, round-trip, drift, groups, restart.",
+        "Figures at the top of the report: recovery, takeover, churn, retained, wills, isolation, cost, round-trip, drift, groups, restart, logins.",
     ),
     key("vars", Values, "Variables and their defaults; --var name=value changes them."),
     key("target", Table(TARGET), "The broker of groups without 'target'."),
@@ -217,6 +217,11 @@ const GROUP: &[Key] = &[
     key("absent", Flag, "Clients disconnect before the load and come back after it; false."),
     key("answers", Flag, "Answer each request with its payload and QoS (MQTT 5); false."),
     key("reconnect", Table(RECONNECT), "Reconnection after an unexpected end of a connection."),
+    key(
+        "login",
+        Table(LOGIN),
+        "Clients log in again and again during the load, and do nothing else.",
+    ),
     key("publish", Tables(PUBLISH), "Publications of each client."),
     key("subscribe", Tables(SUBSCRIBE), "Subscriptions of each client."),
 ];
@@ -284,6 +289,13 @@ const RECONNECT: &[Key] = &[
     ),
     key("first", Span, "Pause before the first attempt; it doubles with each attempt; 100ms."),
     key("longest", Span, "Longest pause between two attempts; 10s."),
+];
+
+const LOGIN: &[Key] = &[
+    required("rate", PerSecond, "Logins of the group per second; its clients take turns."),
+    key("stay", Span, "Length of each stay; then the client sends DISCONNECT; 0s."),
+    key("wrong_share", Number, "Share of logins with a wrong password, 0 to 1; 0."),
+    key("unknown_share", Number, "Share of logins with the name of no user, 0 to 1; 0."),
 ];
 
 const PUBLISH: &[Key] = &[

@@ -205,7 +205,7 @@ pub(super) fn apply<'a>(
     let password =
         std::env::var_os(Password::VARIABLE).map(|_| Password::in_environment(Password::VARIABLE));
     scenario.complete_credentials(username.as_ref(), password.as_ref());
-    Ok(())
+    scenario.check_logins()
 }
 
 /// Deals out the rows of each file: that of a named target to its clients, that without a name to

@@ -32,7 +32,7 @@ type Hear = Box<dyn FnMut(&str, QoS) + Send>;
 pub struct Behaviour {
     pub fault: Decide,
     /// The reason in CONNACK; `None` sends no CONNACK.
-    pub connack: fn(&str) -> Option<ReasonCode>,
+    pub connack: fn(&Connect<'_>) -> Option<ReasonCode>,
     /// The reason in SUBACK, instead of the requested QoS.
     pub suback: Option<ReasonCode>,
     /// Never acknowledges a PUBLISH.
@@ -374,7 +374,7 @@ impl Responder {
             unacked: Vec::new(),
         };
         self.peers.insert(conn, peer);
-        let Some(reason) = (self.behaviour.connack)(id) else { return };
+        let Some(reason) = (self.behaviour.connack)(connect) else { return };
         let session_present = session.is_some();
         self.send(
             net,

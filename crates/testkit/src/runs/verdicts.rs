@@ -20,7 +20,7 @@ pub fn code_of(record: &Value) -> Option<i32> {
     match record["verdict"].as_str()? {
         "ok" => Some(0),
         "threshold_failed" | "not_sustained" => Some(99),
-        "qos_violation" => Some(110),
+        "qos_violation" | "login_violation" => Some(110),
         "generator_bound" | "disturbed" | "network_bound" | "not_steady" | "unclear" => Some(111),
         _ => None,
     }

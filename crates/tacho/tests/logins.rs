@@ -1,0 +1,183 @@
+//! The scenario `login`, end to end, against this broker with users.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tacho_testkit::runs::is_fair;
+use tacho_testkit::{line_with, listening_address};
+use tempfile::TempDir;
+
+const PASSWORD: &str = "l0gin-s3cret";
+
+fn tacho() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env_remove("TACHO_PASSWORD").env_remove("TACHO_USERNAME");
+    command
+}
+
+fn said(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    format!("{out}{err}")
+}
+
+/// A broker that ends with the test.
+struct Broker {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Broker {
+    fn start(arguments: &[&str]) -> Self {
+        let mut broker = tacho();
+        broker.args(["broker", "--listen", "0", "--shards", "1", "--sys-interval-s", "0"]);
+        broker.args(arguments).stdout(Stdio::null());
+        let mut child = broker.spawn().expect("starts");
+        let mut log = BufReader::new(child.stderr.take().expect("is piped")).lines();
+        let address = listening_address(&line_with(&mut log, "listening on "));
+        std::thread::spawn(move || log.for_each(drop));
+        Self { child, address }
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A folder with the files `users`, in which some users have the password, and `password`.
+fn folder(users: &[&str]) -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("password"), PASSWORD).expect("writes");
+    for user in users {
+        let file = folder.path().join("users");
+        let mut passwd = tacho();
+        passwd.args(["passwd", "-b", "--scram", "sha256", "--iterations", "4096"]);
+        passwd.args(if file.exists() { &[][..] } else { &["-c"] });
+        let output = passwd.arg(&file).args([user, PASSWORD]).output().expect("starts");
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    folder
+}
+
+struct Run {
+    output: Output,
+    record: Value,
+    page: String,
+}
+
+/// Runs `login` with five users for a second.
+fn run(folder: &Path, broker: &Broker, more: &[&str]) -> Run {
+    let directory = folder.join("run");
+    let mut run = tacho();
+    run.args(["run", "login", "--var", "users=5", "--var", "rate=100/s", "--var", "warmup=500ms"]);
+    run.args(["--hold", "1s", "--username", "user{{i}}", "--password-file"]);
+    run.arg(folder.join("password")).args(["--broker", &format!("mqtt://{}", broker.address)]);
+    run.args(more).arg("--dir").arg(&directory);
+    let output = run.output().expect("starts");
+    let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap_or_default();
+    let record = serde_json::from_str(&read("summary.json"));
+    let record = record.unwrap_or_else(|error| panic!("{error}: {}", said(&output)));
+    Run { output, record, page: read("report.html") }
+}
+
+fn kind<'v>(logins: &'v Value, name: &str) -> &'v Value {
+    let kinds = logins["kinds"].as_array().expect("kinds");
+    kinds.iter().find(|of| of["kind"] == name).unwrap_or_else(|| panic!("no {name}: {logins:#}"))
+}
+
+const USERS: [&str; 5] = ["user0", "user1", "user2", "user3", "user4"];
+
+#[test]
+fn expected_refusals_are_no_failures() {
+    let folder = folder(&USERS);
+    let users = folder.path().join("users");
+    let broker = Broker::start(&["--password-file", users.to_str().expect("a name")]);
+    let shares = ["--var", "wrong_share=0.1", "--var", "unknown_share=0.1"];
+    let Run { output, record, page } = run(folder.path(), &broker, &shares);
+    assert!(is_fair(&record), "{record:#}");
+    let logins = &record["steps"][0]["logins"];
+    let due = |name: &str| kind(logins, name)["due"].as_u64().expect("a count");
+    let all = ["right", "wrong_password", "unknown_user"].map(due);
+    assert_eq!(all.iter().sum::<u64>(), 100, "{logins:#}");
+    assert_eq!(
+        (&kind(logins, "right")["accepted"], &logins["misjudged"]),
+        (&all[0].into(), &0.into())
+    );
+    for name in ["wrong_password", "unknown_user"] {
+        let of = kind(logins, name);
+        assert_eq!((&of["accepted"], &of["refused"]), (&0.into(), &of["due"]), "{of:#}");
+        let reasons = of["reasons"].as_object().expect("reasons");
+        assert_eq!(reasons.keys().collect::<Vec<_>>(), ["bad user name or password (0x86)"]);
+        assert_eq!(of["refused_us"]["count"], of["due"]);
+    }
+    assert_eq!(record["client_failures"], 0);
+    for entry in fs::read_dir(folder.path().join("run")).expect("a folder").flatten() {
+        let bytes = fs::read(entry.path()).unwrap_or_default();
+        let found = bytes.windows(PASSWORD.len()).any(|window| window == PASSWORD.as_bytes());
+        assert!(!found, "the password is in {}", entry.path().display());
+    }
+    let table = said(&output);
+    for words in ["LOGINS", "wrong password", "logins decided as they must be", "(0x86)"] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    assert!(page.contains("<h3>Logins</h3>") && page.contains("unknown user"));
+    let headlines = record["headlines"].as_array().expect("headlines");
+    let named = |name: &str| headlines.iter().find(|headline| headline["name"] == name);
+    assert_eq!(named("logins_right").expect("is there")["value"], 100.0);
+    assert!(named("logins_per_second").expect("is there")["value"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn wrong_decisions_are_a_violation_with_a_finding() {
+    // One of the users is not the broker's.
+    let some = folder(&USERS[..4]);
+    let users = some.path().join("users");
+    let broker = Broker::start(&["--password-file", users.to_str().expect("a name")]);
+    let Run { output, record, .. } = run(some.path(), &broker, &[]);
+    assert_eq!(output.status.code(), Some(110), "{}", said(&output));
+    assert_eq!(record["verdict"], "login_violation", "{record:#}");
+    let right = kind(&record["steps"][0]["logins"], "right");
+    assert_eq!((&right["refused"], &right["accepted"]), (&20.into(), &80.into()));
+    let table = said(&output);
+    assert!(table.contains("refused 20 with right ones, the first: login_4"), "{table}");
+    // A broker without users accepts whatever comes.
+    let open = Broker::start(&[]);
+    let all = folder(&[]);
+    let Run { output, record, page } = run(all.path(), &open, &["--var", "wrong_share=0.1"]);
+    assert_eq!(output.status.code(), Some(110), "{}", said(&output));
+    let wrong = kind(&record["steps"][0]["logins"], "wrong_password");
+    assert_eq!((&wrong["accepted"], &wrong["refused"]), (&wrong["due"], &0.into()));
+    let codes = record["findings"].as_array().expect("findings").iter().map(|of| &of["code"]);
+    assert!(codes.into_iter().any(|code| code == "logins_misjudged"), "{record:#}");
+    assert!(page.contains("decided logins wrongly"));
+}
+
+/// A broker that bans the generator says nothing about passwords.
+#[test]
+fn a_ban_of_the_generator_is_told() {
+    let folder = folder(&USERS);
+    let config = folder.path().join("broker.toml");
+    let users = folder.path().join("users");
+    let text = format!("[access]\npassword_file = '{}'\nlogin_failures_max = 5\n", users.display());
+    fs::write(&config, text).expect("writes");
+    let broker = Broker::start(&["--config", config.to_str().expect("a name")]);
+    let Run { output, .. } = run(folder.path(), &broker, &["--var", "wrong_share=0.2"]);
+    let table = said(&output);
+    assert!(table.contains("has banned the generator"), "{table}");
+}
+
+#[test]
+fn wrong_logins_without_right_ones_are_refused_before_the_run() {
+    let mut run = tacho();
+    let output = run.args(["run", "login", "--var", "wrong_share=0.1"]).output().expect("starts");
+    assert_eq!(output.status.code(), Some(104), "{}", said(&output));
+    assert!(said(&output).contains("use --credentials, --password-file"), "{}", said(&output));
+}
