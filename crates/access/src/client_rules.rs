@@ -9,10 +9,11 @@ use crate::kinds::{PublishKinds, SubscriptionKind};
 use crate::list::AccessList;
 use crate::template::{Template, Who};
 
-/// The rules of one client. Those of its token are asked first; without any it may do everything.
+/// The rules of one client. Those that its login has brought are asked first; without any it may
+/// do everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClientRules<'a> {
-    /// Of the token that it has logged in with.
+    /// Of the token that it has logged in with, or of the backend's answer.
     pub token: Option<&'a TokenAcl>,
     /// Those of the broker, if it has any.
     pub list: Option<&'a AccessList>,
@@ -61,6 +62,9 @@ impl ClientRules<'_> {
         kind: &SubscriptionKind<'_>,
         steps: &mut Steps,
     ) -> Coverage {
+        if self.token.is_some_and(TokenAcl::allows_all) {
+            return Coverage::Whole;
+        }
         let own: Vec<Rule<'_>> =
             self.token.iter().flat_map(|token| token.asked(Access::Receive)).collect();
         let is_closed = self.token.is_some_and(TokenAcl::is_closed);
@@ -171,6 +175,18 @@ mod tests {
                 && !whole(&rules, "+/c")
                 && !whole(&rules, "+")
         );
+    }
+
+    #[test]
+    fn a_superuser_may_do_everything_whatever_the_access_list_says() {
+        let closed = mosquitto("user bob\ntopic a\n");
+        let rules = ClientRules { token: Some(&TokenAcl::everything()), list: Some(&closed) };
+        for topic in ["a", "b/c", "$SYS/x"] {
+            assert!(rules.decide(&WHO, PUBLISH, topic).is_allowed, "{topic}");
+            assert!(rules.decide(&WHO, Access::Receive, topic).is_allowed, "{topic}");
+            assert_eq!(rules.publishing(&WHO, topic), PublishKinds::ALL, "{topic}");
+        }
+        assert!(whole(&rules, "#") && whole(&rules, "$SYS/#"));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub enum Cause {
     Line(u32),
     /// By the rule in this line of the rules file.
     Rule(u32),
-    /// By the rules of its token.
+    /// By the rules that its login has brought: of a token, or of a backend's answer.
     Token,
     /// No entry of the access list matches.
     NoEntry,

@@ -7,6 +7,8 @@
 //! - [`ScramExchange`] and [`ScramClient`]: SCRAM, the two sides of an exchange.
 //! - [`TokenVerifier`]: JSON Web Tokens, with the keys that they are verified with; [`TokenSigner`]
 //!   makes them.
+//! - [`LoginFields`], [`BackendAnswer`]: what a backend behind HTTP is sent about a client, and its
+//!   answer.
 //! - [`CertificateName`]: the user that a client's certificate names.
 //! - [`ClientRules`]: what one client may do, by the rules of its token and the broker's, and the
 //!   exact decision whether every topic of a filter may be read.
@@ -20,6 +22,7 @@
 
 mod acl;
 mod address;
+mod backend;
 mod bans;
 mod certificate;
 mod client_rules;
@@ -40,6 +43,10 @@ mod users;
 
 pub use acl::Acl;
 pub use address::AddressRange;
+pub use backend::{
+    AnswerError, BackendAnswer, FieldError, FieldPlace, FilledRequest, LoginFields,
+    RememberedAnswers, RequestClient, UnknownPlaceholder,
+};
 pub use bans::{Ban, Bans};
 pub use certificate::{CertificateError, CertificateName, certificate_of_file};
 pub use client_rules::ClientRules;

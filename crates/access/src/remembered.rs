@@ -16,7 +16,7 @@ use crate::hash::{NoRandomness, StoredPassword};
 #[derive(Clone, Debug)]
 pub struct ProcessKey(hmac::Key);
 
-/// Stands for one user, stored hash and password.
+/// Stands for one user, stored hash and password, or for what a backend is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Proof([u8; 32]);
 
@@ -42,6 +42,22 @@ impl ProcessKey {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(context.sign().as_ref());
         bytes
+    }
+
+    /// Stands for values, some of which may be absent, in this order.
+    pub(crate) fn proof_of_all(&self, values: impl Iterator<Item = Option<String>>) -> Proof {
+        let mut context = hmac::Context::with_key(&self.0);
+        // A length that no part of another proof has.
+        context.update(&(u64::MAX - 1).to_le_bytes());
+        for value in values {
+            context.update(&[u8::from(value.is_some())]);
+            let value = value.unwrap_or_default();
+            context.update(&(value.len() as u64).to_le_bytes());
+            context.update(value.as_bytes());
+        }
+        let mut proof = [0; 32];
+        proof.copy_from_slice(context.sign().as_ref());
+        Proof(proof)
     }
 
     /// The proof of a login, right or wrong.

@@ -7,6 +7,7 @@ mod bridge;
 mod certificate_login;
 mod connections;
 mod durability;
+mod http;
 mod jwt;
 mod limits;
 mod listener;
@@ -37,6 +38,7 @@ pub use certificate_login::{CertificateClientId, CertificateLogin};
 pub use connections::ConnectionLimits;
 pub(crate) use durability::SessionLevels;
 pub use durability::{Durability, Level};
+pub use http::{BackendOrder, BodyFormat, HttpMethod, HttpSettings, OnUnavailable, SecretHeader};
 pub use jwt::{JwtSettings, OnExpiry, TokenPlace};
 pub use limits::Limits;
 pub use listener::{Listener, RawListener, RawTls, Transport};
@@ -88,14 +90,14 @@ pub enum ConfigError {
     #[error(
         "the listener {0} is not on loopback, or is behind a proxy, and every client that reaches \
          it may publish and subscribe: set `password_file` in [access] (or pass --password-file), \
-         or set `allow_anonymous = true` (or pass --allow-anonymous) to allow this, or listen on \
-         127.0.0.1"
+         [access.jwt] or [access.http], or set `allow_anonymous = true` (or pass \
+         --allow-anonymous) to allow this, or listen on 127.0.0.1"
     )]
     OpenListener(SocketAddr),
     /// Anonymous clients beside a password file are admitted by listener.
     #[error(
-        "`allow_anonymous` (--allow-anonymous) is set beside the password file of [access], which \
-         is for all listeners: set it in the [[listeners]] that are to admit clients without \
+        "`allow_anonymous` (--allow-anonymous) is set beside the logins of [access], which are \
+         for all listeners: set it in the [[listeners]] that are to admit clients without \
          credentials"
     )]
     AnonymousBesideUsers,
@@ -135,6 +137,9 @@ pub enum ConfigError {
     /// The value that a claim must have is no template.
     #[error("access.jwt.claims: '{0}': `%` begins %c, %u or %%")]
     ClaimTemplate(String),
+    /// The backend of logins is not configured so that it can be asked.
+    #[error("access.http: {0}")]
+    Http(String),
     /// The audit log cannot be used.
     #[error("the audit log {path} cannot be used: {source}")]
     Audit {
@@ -374,7 +379,7 @@ impl RawConfig {
             return Err(ConfigError::NoListener);
         }
         let allow_anonymous = self.allow_anonymous.unwrap_or(false);
-        let has_logins = self.access.password_file.is_some() || self.access.jwt.is_some();
+        let has_logins = self.access.password_file.is_some() || self.access.has_common_logins();
         if allow_anonymous && has_logins {
             return Err(ConfigError::AnonymousBesideUsers);
         }

@@ -54,7 +54,7 @@ pub(crate) struct User {
     pub(crate) name: Arc<str>,
     /// It is in a password file, and its connection ends when it is not any more.
     pub(crate) is_listed: bool,
-    /// Of the token that it has logged in with.
+    /// Of the token that it has logged in with, or of the backend's answer.
     pub(crate) rules: Option<Arc<TokenAcl>>,
 }
 

@@ -42,10 +42,11 @@ pub use authentication::{
 };
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
-    AccessSettings, BridgeConfig, CertificateClientId, CertificateLogin, Config, ConfigError,
-    ConnectionLimits, Durability, EgressRule, IngressRule, JwtSettings, Level, Limits, Listener,
-    Mapping, OnDeny, OnExpiry, Overload, Password, PublishExcess, PublishLimits, QueuePolicy,
-    RawBridge, RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret,
+    AccessSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId, CertificateLogin,
+    Config, ConfigError, ConnectionLimits, Durability, EgressRule, HttpMethod, HttpSettings,
+    IngressRule, JwtSettings, Level, Limits, Listener, Mapping, OnDeny, OnExpiry, OnUnavailable,
+    Overload, Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge, RawBridgeTls,
+    RawConfig, RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret, SecretHeader,
     SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template, TemplateError,
     TokenPlace, Transport, TrustedProxies, Values, parse_address,
 };

@@ -213,13 +213,13 @@ impl Files {
 }
 
 #[cfg(unix)]
-fn is_readable_by_all(path: &Path) -> bool {
+pub(crate) fn is_readable_by_all(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
 }
 
 #[cfg(not(unix))]
-fn is_readable_by_all(_path: &Path) -> bool {
+pub(crate) fn is_readable_by_all(_path: &Path) -> bool {
     false
 }
 

@@ -15,7 +15,7 @@ use tacho_output::{OutputSetting, OutputStartError, Outputs};
 use tacho_topic::Group;
 
 use crate::access::{
-    AccessControl, Audit, AuditThread, KeyFetcher, KeyThread, KeysWanted, Logins, Looked,
+    AccessControl, Audit, AuditThread, Backend, KeyFetcher, KeyThread, KeysWanted, Logins, Looked,
     SharedAccess, open_audit,
 };
 use crate::authentication::AuthMethods;
@@ -418,8 +418,8 @@ fn start_watchers(
     Ok(watchers)
 }
 
-/// What shards know of access control. Where clients log in, the threads that verify passwords are
-/// started.
+/// What shards know of access control. Where clients log in, the threads that verify passwords or
+/// ask the backend are started.
 fn share_access(
     config: &Config,
     access: &AccessControl,
@@ -434,7 +434,12 @@ fn share_access(
         }
         false => Ok(Logins::None),
     };
-    let shared = SharedAccess::new(config, access, logins.map_err(StartError::Logins)?);
+    let logins = logins.map_err(StartError::Logins)?;
+    let backend = Backend::open(settings.http.as_ref())?;
+    let (health, unix_offset) = (Arc::clone(access.backend()), access.unix_offset());
+    let backend = backend.map(|backend| backend.start(health, unix_offset, remote)).transpose();
+    let backend = backend.map_err(StartError::Logins)?;
+    let shared = SharedAccess::new(config, access, logins, backend);
     shared.map_err(|error| StartError::Logins(io::Error::other(error)))
 }
 

@@ -156,7 +156,7 @@ impl Cluster {
             .map_err(ConfigError::Access)?;
         let logins = Logins::AtOnce(remote.clone());
         // Invariant: a machine that runs tests has random numbers.
-        let shared_access = SharedAccess::new(config, &access, logins).expect("randomness");
+        let shared_access = SharedAccess::new(config, &access, logins, None).expect("randomness");
         let maxima = (connections_max, usize::MAX);
         let mut shared = Shared::new(config, transports, shared_access, maxima);
         shared.bridges = Arc::new(Bridges::open(config)?);

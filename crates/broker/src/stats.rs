@@ -167,10 +167,14 @@ counters! {
     authentications_total,
     /// Enhanced authentications that failed.
     failed_authentications_total,
-    /// Logins whose password or token was verified and is right.
+    /// Logins whose password or token was verified and is right, or that a backend behind HTTP has
+    /// allowed.
     logins_verified_total,
     /// Logins accepted because they were verified a short while ago.
     logins_remembered_total,
+    /// Logins that a backend behind HTTP has decided a short while ago, either way, so that it was
+    /// not asked again.
+    backend_answers_remembered_total,
     /// Logins by certificate alone.
     logins_certificate_total,
     /// CONNECT packets refused: there is no certificate, it names no user or has been revoked, or
@@ -179,10 +183,12 @@ counters! {
     /// CONNECT packets refused: they have no user name, and anonymous clients are not admitted.
     refused_logins_anonymous_total,
     /// CONNECT packets refused: the user does not exist, the password is missing or wrong, or the
-    /// token is refused.
+    /// token is refused, or the backend behind HTTP refuses the login.
     refused_logins_wrong_total,
     /// CONNECT packets refused: too many logins wait to be verified, or one waited too long.
     refused_logins_busy_total,
+    /// CONNECT packets refused: the backend behind HTTP gave no answer that counts.
+    refused_logins_unavailable_total,
     /// CONNECT packets refused: the session of the client identifier belongs to another user.
     refused_strangers_total,
     /// Connections and CONNECT packets refused: the address, the client identifier or the user is
@@ -215,7 +221,7 @@ counters! {
     ended_subscriptions_total,
     /// Clients disconnected because users or access rules have changed.
     ended_by_rules_total,
-    /// Clients disconnected because their token has expired.
+    /// Clients disconnected because their token, or what a backend has allowed, has expired.
     ended_tokens_total,
     /// Clients disconnected because their certificate has been revoked, has expired or is of a CA
     /// that is not trusted any more.

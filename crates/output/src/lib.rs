@@ -30,5 +30,5 @@ pub use point::{
     FigureKind, OutputItem, OutputNote, OutputPoint, PointFigure, PointSeries, PointTag, PointTags,
     PointWindow, TableRow,
 };
-pub use sender::{OutputAccount, OutputStartError, tls_config};
+pub use sender::{OutputAccount, OutputStartError, tls_config, tls_identity};
 pub use target::{OutputTarget, TargetError};

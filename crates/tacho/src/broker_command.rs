@@ -298,6 +298,9 @@ fn about_access(config: &Config) -> String {
         let source = file.as_deref().or(jwt.key_url.as_deref()).unwrap_or_default();
         about.push_str(&format!("; tokens by the keys of {source}"));
     }
+    if let Some(http) = &config.access.http {
+        about.push_str(&format!("; logins by the backend {}", http.origin()));
+    }
     let lists = [&config.access.acl_file, &config.access.rules_file];
     for path in lists.into_iter().flatten() {
         about.push_str(&format!("; access rules from {}", path.display()));

@@ -54,5 +54,5 @@ pub use disk_faults::{DiskFault, DiskFaultsSeen, FaultyDisk};
 #[cfg(feature = "codec")]
 pub use flooding_broker::{Flood, FloodingBroker};
 #[cfg(all(feature = "net", feature = "broker"))]
-pub use tunnel::through;
+pub use tunnel::{through, tunnel};
 pub use wait::{PATIENCE, QUIET, wait_until};

@@ -15,6 +15,12 @@ pub fn through(filter: Box<dyn Filter>, broker: SocketAddr, version: Version) ->
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let far = listener.accept().unwrap().0;
     let wire = TcpStream::connect(broker).unwrap();
+    tunnel(filter, far, wire);
+    Client::over(near, version)
+}
+
+/// Passes on what comes at either side: through `filter` at the wire, as it is at the other side.
+pub fn tunnel(filter: Box<dyn Filter>, far: TcpStream, wire: TcpStream) {
     for stream in [&far, &wire] {
         stream.set_nodelay(true).unwrap();
     }
@@ -44,7 +50,6 @@ pub fn through(filter: Box<dyn Filter>, broker: SocketAddr, version: Version) ->
         }
         let _ = far.shutdown(Shutdown::Both);
     });
-    Client::over(near, version)
 }
 
 fn say(filter: &Mutex<Box<dyn Filter>>, plain: &[u8], mut wire: &TcpStream) {

@@ -1,4 +1,4 @@
-//! Rules that a token brings along, in both forms that EMQX has.
+//! Rules that a token, or the answer of a backend, brings along, in both forms that EMQX has.
 //!
 //! The older one lists filters that are allowed; all else is denied. The newer one is an array of
 //! rules of which the first that matches decides; what none matches is left to the access list.
@@ -12,12 +12,14 @@ use crate::template::{Placeholder, Template, Who, is_plain};
 /// All are walked for each new topic.
 const FILTERS_MAX: usize = 1_000;
 
-/// What a token lets its client publish, subscribe to and receive.
+/// What a token, or the answer of a backend, lets its client publish, subscribe to and receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenAcl {
     rules: Vec<TokenRule>,
     /// What no rule matches is denied.
     is_closed: bool,
+    /// There is nothing to ask: the client is a superuser.
+    allows_all: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,14 +34,21 @@ impl TokenAcl {
     /// The rules in a claim, for one client; a sentence for one that cannot be used.
     pub(crate) fn of_claim(claim: &Value, who: &Who<'_>) -> Result<Self, String> {
         let acl = Self::parse(claim)?;
-        match acl.is_widened_by(who) {
-            true => Err("a name in it contains +, #, / or a control character".to_owned()),
-            false => Ok(acl),
+        match acl.suits(who) {
+            true => Ok(acl),
+            false => Err("a name in it contains +, #, / or a control character".to_owned()),
         }
     }
 
-    fn parse(claim: &Value) -> Result<Self, String> {
-        let mut acl = Self { rules: Vec::new(), is_closed: claim.is_object() };
+    /// Everything is allowed.
+    pub(crate) const fn everything() -> Self {
+        Self { rules: Vec::new(), is_closed: false, allows_all: true }
+    }
+
+    /// The rules in a claim, for any client; a sentence for one that cannot be used.
+    pub(crate) fn parse(claim: &Value) -> Result<Self, String> {
+        let is_closed = claim.is_object();
+        let mut acl = Self { rules: Vec::new(), is_closed, allows_all: false };
         match claim {
             Value::Object(lists) => {
                 for (action, filters) in lists {
@@ -96,15 +105,19 @@ impl TokenAcl {
         Ok(())
     }
 
-    /// Whether a name in a rule could be read as a wildcard or as several levels.
-    fn is_widened_by(&self, who: &Who<'_>) -> bool {
+    /// Whether no name of a client in a rule could be read as a wildcard or as several levels.
+    pub fn suits(&self, who: &Who<'_>) -> bool {
         let is_used = |name: &Placeholder| self.rules.iter().any(|rule| rule.template.names(*name));
         let mut used = Placeholder::ALL.into_iter().filter(is_used);
-        used.any(|name| !name.value(who).is_some_and(is_plain))
+        used.all(|name| name.value(who).is_some_and(is_plain))
     }
 
     pub(crate) const fn is_closed(&self) -> bool {
         self.is_closed
+    }
+
+    pub(crate) const fn allows_all(&self) -> bool {
+        self.allows_all
     }
 
     /// The rules about one access, in the order in which they are asked.
@@ -119,6 +132,9 @@ impl TokenAcl {
 
     /// `None` where the access list decides.
     pub(crate) fn decide(&self, who: &Who<'_>, access: Access, topic: &str) -> Option<bool> {
+        if self.allows_all {
+            return Some(true);
+        }
         let hit = self.asked(access).find(|rule| rule.template.matches(topic, who));
         hit.map(|rule| rule.allows).or_else(|| self.is_closed.then_some(false))
     }

@@ -9,6 +9,7 @@ use tacho_access::TokenVerifier;
 use tacho_net::Remote;
 
 use super::audit::{Audit, AuditEvent, AuditKind};
+use super::backend::BackendHealth;
 use super::bans::OffenceBans;
 use super::key_fetches::KeyFetches;
 use super::unix_offset::UnixOffset;
@@ -32,6 +33,7 @@ struct Inner {
     is_unusable: AtomicBool,
     failures: AtomicU64,
     key_fetches: KeyFetches,
+    backend: Arc<BackendHealth>,
 }
 
 struct Current {
@@ -96,6 +98,7 @@ impl AccessControl {
             is_unusable,
             failures,
             key_fetches: KeyFetches::default(),
+            backend: Arc::default(),
         };
         Ok(Self(Arc::new(inner)))
     }
@@ -112,7 +115,7 @@ impl AccessControl {
         &self.0.bans
     }
 
-    pub(super) fn unix_offset(&self) -> Arc<UnixOffset> {
+    pub(crate) fn unix_offset(&self) -> Arc<UnixOffset> {
         Arc::clone(&self.0.unix_offset)
     }
 
@@ -127,6 +130,11 @@ impl AccessControl {
 
     pub(crate) fn key_fetches(&self) -> &KeyFetches {
         &self.0.key_fetches
+    }
+
+    /// How asking the backend of logins goes.
+    pub(crate) fn backend(&self) -> &Arc<BackendHealth> {
+        &self.0.backend
     }
 
     /// Keys of tokens have been fetched: they are in force from now on. False if they were before.

@@ -55,7 +55,7 @@ impl KeyFetcher {
             .timeout_global(Some(TIMEOUT));
         if url.starts_with("https://") {
             let ca_file: Option<&Path> = jwt.key_ca_file.as_deref();
-            config = config.tls_config(tls_config(ca_file).map_err(|why| {
+            config = config.tls_config(tls_config(ca_file, None).map_err(|why| {
                 let path = ca_file.map(|path| path.display().to_string()).unwrap_or_default();
                 ConfigError::KeyAuthority { path, why }
             })?);

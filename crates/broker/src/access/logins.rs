@@ -92,7 +92,9 @@ fn step_of(answer: LoginAnswer) -> AuthStep {
             AuthStep::SuccessAs(Box::new(user))
         }
         LoginAnswer::Token(Err(error)) => AuthStep::Failure(AuthFailure::Token(error)),
-        LoginAnswer::Password(_) => AuthStep::Failure(AuthFailure::Unavailable),
+        LoginAnswer::Password(_) | LoginAnswer::Backend(_) => {
+            AuthStep::Failure(AuthFailure::Unavailable)
+        }
     }
 }
 

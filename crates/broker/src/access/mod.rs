@@ -1,7 +1,8 @@
 //! Access control outside of the shards: the files that say who may connect and do what, their
-//! reload, and the threads that verify passwords.
+//! reload, and the threads that verify passwords or ask a backend.
 
 mod audit;
+mod backend;
 mod bans;
 mod control;
 mod key_fetch;
@@ -20,6 +21,7 @@ pub use control::{AccessControl, AccessReloaded};
 pub(crate) use audit::{
     Audit, AuditEvent, AuditFile, AuditKind, AuditOutcome, AuditThread, Name, check_audit_path,
 };
+pub(crate) use backend::{Backend, BackendHealth, BackendJob, BackendLogins, BackendResult};
 pub(crate) use bans::{Offence, OffenceBans};
 pub(crate) use control::Looked;
 
@@ -42,6 +44,7 @@ use crate::policy::{Files, Policy};
 pub fn check_access(config: &Config) -> Result<(), ConfigError> {
     Files::of(config).open()?;
     KeyFetcher::new(config.access.jwt.as_ref())?;
+    Backend::open(config.access.http.as_ref())?;
     if let Some(path) = &config.access.audit_file {
         check_audit_path(path).map_err(|source| unusable_audit(path, source))?;
     }
@@ -71,6 +74,8 @@ pub(crate) struct SharedAccess {
     /// The policy at the start. Shards get later ones by mail.
     pub(crate) first: Arc<Policy>,
     pub(crate) logins: Logins,
+    /// Present where a backend says whether clients may log in.
+    pub(crate) backend: Option<BackendLogins>,
     pub(crate) audit: Audit,
     pub(crate) bans: Arc<OffenceBans>,
     pub(crate) key: ProcessKey,
@@ -83,6 +88,7 @@ impl SharedAccess {
         config: &Config,
         access: &AccessControl,
         logins: Logins,
+        backend: Option<BackendLogins>,
     ) -> Result<Self, NoRandomness> {
         Ok(Self {
             settings: config.access.clone(),
@@ -91,6 +97,7 @@ impl SharedAccess {
             certificates: config.listeners.iter().map(|l| l.certificates).collect(),
             first: access.policy(),
             logins,
+            backend,
             audit: access.audit().clone(),
             bans: Arc::clone(access.bans()),
             key: ProcessKey::new()?,

@@ -150,8 +150,8 @@ pub struct Listener {
     pub clean_queue_full: Option<QueuePolicy>,
     /// Password file: clients log in with it.
     pub password_file: Option<PathBuf>,
-    /// Clients log in with tokens.
-    pub has_tokens: bool,
+    /// Clients log in with tokens, or by a backend behind HTTP.
+    pub has_common_logins: bool,
     /// Clients log in with their certificates.
     pub certificates: Option<CertificateLogin>,
     /// Whether clients without credentials are admitted although others log in, or although the
@@ -242,13 +242,14 @@ impl RawListener {
             self;
         let (path, client_crl) = (self.path, self.client_crl);
         let password_file = self.password_file.or_else(|| access.password_file.clone());
-        let has_tokens = access.jwt.is_some();
+        let has_common_logins = access.has_common_logins();
         let shown = || shown(transport, address);
         let certificates =
             certificates.map_err(|what| ConfigError::CertificateLogin(shown(), what))?;
-        let has_logins = password_file.is_some() || has_tokens;
+        let has_logins = password_file.is_some() || has_common_logins;
         if certificates.is_some_and(|login| login.needs_password) && !has_logins {
-            let what = "`certificate_password` needs a password file or [access.jwt]";
+            let what =
+                "`certificate_password` needs a password file, [access.jwt] or [access.http]";
             return Err(ConfigError::CertificateLogin(shown(), what));
         }
         if self.allow_anonymous == Some(false) && !has_logins && certificates.is_none() {
@@ -287,7 +288,7 @@ impl RawListener {
             persistent_queue_full,
             clean_queue_full,
             password_file,
-            has_tokens,
+            has_common_logins,
             certificates,
             allow_anonymous,
             proxies,
@@ -429,7 +430,7 @@ impl Listener {
     /// itself that they may.
     pub(super) fn needs_consent(&self) -> bool {
         let has_logins =
-            self.password_file.is_some() || self.has_tokens || self.certificates.is_some();
+            self.password_file.is_some() || self.has_common_logins || self.certificates.is_some();
         let is_reached = !self.address.ip().is_loopback() || self.proxies.is_some();
         is_reached && !has_logins && !self.allow_anonymous
     }

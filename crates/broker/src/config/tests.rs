@@ -270,7 +270,7 @@ fn tokens_are_configured_with_defaults_and_described_as_they_are() {
     let config = resolve(text).unwrap();
     let jwt = config.access.jwt.clone().unwrap();
     assert_eq!((&*jwt.user_claim, jwt.leeway_s, jwt.require_expiry), ("sub", 30, true));
-    assert!(config.listeners[0].has_tokens);
+    assert!(config.listeners[0].has_common_logins);
     let again = resolve(&config.describe()).unwrap();
     assert_eq!(again.access, config.access);
     // With tokens a listener off loopback is closed, and needs no consent.

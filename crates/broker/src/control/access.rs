@@ -1,7 +1,7 @@
 //! Metrics of access control outside of the shards: its files and the audit log.
 
 use super::exposition::{Exposition, Kind};
-use crate::access::{AccessControl, AuditOutcome, Offence};
+use crate::access::{AccessControl, AuditOutcome, BackendHealth, BackendResult, Offence};
 use crate::certificates::Certificates;
 
 pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
@@ -62,6 +62,41 @@ pub(super) fn write_keys(exposition: &mut Exposition, access: &AccessControl, no
     let name = "tacho_token_key_fetch_failures_total";
     let help = "Requests for the keys of tokens that brought none that can be used.";
     exposition.family(name, help, Kind::Counter).sample(&[], fetches.failures());
+}
+
+/// Of the backend of logins, where there is one.
+pub(super) fn write_backend(exposition: &mut Exposition, health: &BackendHealth) {
+    let name = "tacho_login_backend_condition";
+    let help = "The backend of logins: 0 fine, 1 the last request failed, 2 not asked for a while.";
+    exposition.family(name, help, Kind::Gauge).sample(&[], health.condition());
+    let name = "tacho_login_backend_requests_total";
+    let help = "Logins that the backend was asked about, by what it answered.";
+    let mut requests = exposition.family(name, help, Kind::Counter);
+    for (result, label) in BackendResult::ALL {
+        requests.sample(&[("result", &label)], health.count(result));
+    }
+    for (name, help, value) in [
+        (
+            "tacho_login_backend_retries_total",
+            "Requests to the backend of logins that were repeated, since they got no answer.",
+            health.retries(),
+        ),
+        (
+            "tacho_login_backend_skipped_total",
+            "Logins that the backend was not asked about, since it had not answered others.",
+            health.skips(),
+        ),
+    ] {
+        exposition.family(name, help, Kind::Counter).sample(&[], value);
+    }
+    let name = "tacho_login_backend_waiting";
+    let help = "Logins that wait for a connection to the backend.";
+    exposition.family(name, help, Kind::Gauge).sample(&[], health.waiting());
+    let name = "tacho_login_backend_seconds";
+    let help = "Time that the backend of logins has taken, with repetitions of the request.";
+    let mut family = exposition.family(name, help, Kind::Histogram);
+    let (bounds, buckets, sum) = health.times();
+    family.histogram(&[], &bounds, &buckets, sum, Some(1e-9));
 }
 
 /// Of the listeners' certificates, where there are any.

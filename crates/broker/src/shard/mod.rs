@@ -132,7 +132,7 @@ impl Shard {
             TimerToken::Session { slot, generation } => {
                 self.session_timer_fired(net, slot, generation);
             }
-            TimerToken::LoginEnd { connection } => self.token_expired(net, connection),
+            TimerToken::LoginEnd { connection } => self.login_expired(net, connection),
             TimerToken::Throttle => self.read_throttled(net),
             TimerToken::PublishRate { connection } => self.release_fast(net, connection),
             TimerToken::Retained => self.expire_retained(net),

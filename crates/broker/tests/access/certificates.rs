@@ -14,16 +14,16 @@ use super::{Files, login};
 const NOT_AUTHORIZED: ReasonCode = ReasonCode::NOT_AUTHORIZED;
 
 /// A CA, and a broker whose second listener takes certificates of it.
-struct Secured {
+pub(super) struct Secured {
     files: Files,
-    ca: Authority,
+    pub(super) ca: Authority,
     list: PathBuf,
     broker: TestBroker,
 }
 
 impl Secured {
     /// `listener` are further keys of the listener, `more` further sections.
-    fn start(files: Files, listener: &str, more: &str) -> Self {
+    pub(super) fn start(files: Files, listener: &str, more: &str) -> Self {
         let folder = files.path("pki");
         fs::create_dir(&folder).unwrap();
         let ca = Authority::new(&folder, "ca");
@@ -53,7 +53,7 @@ impl Secured {
     }
 
     /// The reason of CONNACK.
-    fn answer(&self, identity: Option<&Identity>, connect: &Connect<'_>) -> ReasonCode {
+    pub(super) fn answer(&self, identity: Option<&Identity>, connect: &Connect<'_>) -> ReasonCode {
         self.client(identity, connect.version).connect(connect).1
     }
 }

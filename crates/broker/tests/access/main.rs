@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
+mod backend;
 mod ban_file;
 mod bans;
 mod certificates;
@@ -15,6 +16,8 @@ mod scram;
 mod tokens;
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::PathBuf;
 
 use tacho_access::{Scheme, StoredPassword, set_user};
@@ -99,4 +102,16 @@ fn logged_in(broker: &TestBroker, client_id: &str, version: Version, user: &str)
 /// The reason of CONNACK.
 fn answer(broker: &TestBroker, connect: &Connect<'_>) -> ReasonCode {
     broker.client(connect.version).connect(connect).1
+}
+
+/// A metric by its name, with its labels.
+fn metric(broker: &TestBroker, name: &str) -> Option<u64> {
+    let mut stream = TcpStream::connect(broker.metrics_address()).unwrap();
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
+    answer.lines().find_map(value)
 }

@@ -1,8 +1,6 @@
 //! Clients log in with JSON Web Tokens.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -18,7 +16,7 @@ use tacho_codec::{
 use tacho_testkit::http::{StubAnswer, StubService};
 use tacho_testkit::{Client, TestBroker, connect, wait_until, will};
 
-use super::{Files, answer, login};
+use super::{Files, answer, login, metric};
 
 const SECRET: &str = "a secret that is long enough";
 const WRONG: ReasonCode = ReasonCode::BAD_USER_NAME_OR_PASSWORD;
@@ -412,17 +410,6 @@ fn signed_by(pair: &Ed25519KeyPair, id: &str) -> String {
 fn fetching(service: &StubService, more: &str) -> TestBroker {
     let url = format!("http://{}/keys", service.address());
     TestBroker::with_metrics(&format!("shards = 2\n{more}[access.jwt]\nkey_url = '{url}'\n"))
-}
-
-fn metric(broker: &TestBroker, name: &str) -> Option<u64> {
-    let mut stream = TcpStream::connect(broker.metrics_address()).unwrap();
-    stream
-        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
-    answer.lines().find_map(value)
 }
 
 #[test]

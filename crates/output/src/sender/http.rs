@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 use ureq::http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use ureq::http::{HeaderName, HeaderValue};
-use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig, TlsProvider};
 
 use super::answer::{HttpAnswer, Service, Uptake};
 use crate::target::{AccessHeaders, HttpTarget, TargetError};
@@ -134,34 +135,58 @@ impl HttpSink {
 
 /// Trust in the system's certificates, or in those of a file.
 fn tls(kind: &'static str, ca_file: Option<&Path>) -> Result<TlsConfig, TargetError> {
-    tls_config(ca_file).map_err(|why| {
+    tls_config(ca_file, None).map_err(|why| {
         let path = ca_file.map(Path::to_owned).unwrap_or_default();
         TargetError::File { kind, path, why }
     })
 }
 
-/// For requests by HTTPS: trust in the system's certificates, or in those of a PEM file.
+/// For requests by HTTPS: trust in the system's certificates, or in those of a PEM file, and the
+/// certificate that services which ask for one get.
 ///
 /// # Errors
-/// Why the file cannot be used.
-pub fn tls_config(ca_file: Option<&Path>) -> Result<TlsConfig, String> {
-    let certificates: Vec<CertificateDer<'static>> = match ca_file {
-        None => rustls_native_certs::load_native_certs().certs,
-        Some(path) => {
-            let certificates = CertificateDer::pem_file_iter(path)
-                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-                .map_err(|error| error.to_string())?;
-            if certificates.is_empty() {
-                return Err("it has no certificate".to_owned());
-            }
-            certificates
-        }
+/// Why the file of certificates cannot be used.
+pub fn tls_config(ca_file: Option<&Path>, own: Option<ClientCert>) -> Result<TlsConfig, String> {
+    let certificates = match ca_file {
+        None => owned(&rustls_native_certs::load_native_certs().certs),
+        Some(path) => certificates_of(path)?,
     };
-    let certificates: Vec<Certificate<'static>> =
-        certificates.iter().map(|one| Certificate::from_der(one).to_owned()).collect();
     Ok(TlsConfig::builder()
         .provider(TlsProvider::Rustls)
         .root_certs(RootCerts::Specific(Arc::new(certificates)))
+        .client_cert(own)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .build())
+}
+
+/// A certificate with its chain, and its private key, of PEM files.
+///
+/// # Errors
+/// Why one of the files cannot be used, with its path.
+pub fn tls_identity(cert_file: &Path, key_file: &Path) -> Result<ClientCert, String> {
+    let in_file = |path: &Path, why: String| format!("{}: {why}", path.display());
+    let chain = certificates_of(cert_file).map_err(|why| in_file(cert_file, why))?;
+    let text = std::fs::read(key_file).map_err(|error| in_file(key_file, error.to_string()))?;
+    let unusable = || in_file(key_file, "it has no private key in PEM".to_owned());
+    let key = PrivateKeyDer::from_pem_slice(&text).map_err(|_| unusable())?;
+    let own = chain.iter().map(|one| CertificateDer::from(one.der().to_vec())).collect();
+    // A key of another certificate would be noticed with the first connection, by a panic.
+    CertifiedKey::from_der(own, key, &rustls::crypto::ring::default_provider())
+        .map_err(|error| in_file(key_file, error.to_string()))?;
+    let key = PrivateKey::from_pem(&text).map_err(|_| unusable())?;
+    Ok(ClientCert::new_with_certs(&chain, key))
+}
+
+fn certificates_of(path: &Path) -> Result<Vec<Certificate<'static>>, String> {
+    let certificates = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| error.to_string())?;
+    match certificates.is_empty() {
+        true => Err("it has no certificate".to_owned()),
+        false => Ok(owned(&certificates)),
+    }
+}
+
+fn owned(certificates: &[CertificateDer<'static>]) -> Vec<Certificate<'static>> {
+    certificates.iter().map(|one| Certificate::from_der(one).to_owned()).collect()
 }

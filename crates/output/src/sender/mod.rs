@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub use account::OutputAccount;
-pub use http::tls_config;
+pub use http::{tls_config, tls_identity};
 pub(crate) use mailbox::Items;
 use mailbox::Mailbox;
 use worker::Worker;

@@ -1,7 +1,8 @@
-//! Files of access control and tokens with any content: read, or refused with a message.
+//! Files of access control, tokens and answers of a backend with any content: read, or refused with
+//! a message.
 
 use tacho_access::{
-    Access, AccessList, Acl, Bans, ClientRules, Coverage, FileError, RuleSet, Steps,
+    Access, AccessList, Acl, BackendAnswer, Bans, ClientRules, Coverage, FileError, RuleSet, Steps,
     SubscriptionKind, TokenClient, TokenRules, TokenVerifier, Users, Who, emqx_users,
     looks_like_token,
 };
@@ -18,13 +19,14 @@ const KEY: &str = "a secret that tokens of the corpus are signed with";
 pub fn check(data: &[u8]) {
     let Some((&kind, rest)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(rest) else { return };
-    match kind % 9 {
+    match kind % 10 {
         0 => access_list(Acl::parse("file", text).map(AccessList::Mosquitto)),
         1 => users(text),
         2 => imported("users.csv", text),
         3 => imported("users.json", text),
         4 => refused(TokenVerifier::parse("file", text, rules())),
         7 => refused(Bans::parse("file", text)),
+        9 => refused(BackendAnswer::parse(rest, 1_800_000_000)),
         8 => access_list(RuleSet::parse("file", text, None).map(AccessList::Rules)),
         _ => token(text),
     }

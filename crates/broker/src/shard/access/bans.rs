@@ -40,7 +40,8 @@ impl Shard {
         (!bans.is_empty()).then_some(bans)
     }
 
-    fn unix_s(&self, net: &Net) -> i64 {
+    /// Seconds since 1970.
+    pub(in crate::shard) fn unix_s(&self, net: &Net) -> i64 {
         self.shared.access.unix_offset.unix_s(net.now_ns())
     }
 

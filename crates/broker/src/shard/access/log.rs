@@ -81,7 +81,7 @@ impl Display for CauseShown {
         match self.0 {
             Cause::Line(line) => write!(f, "line {line} of the access list"),
             Cause::Rule(line) => write!(f, "the rule in line {line} of the rules file"),
-            Cause::Token => f.write_str("the rules of its token"),
+            Cause::Token => f.write_str("the rules that its login has brought"),
             Cause::NoEntry => f.write_str("no entry of the access list allows it"),
             Cause::NoRule => f.write_str("no rule of the rules file allows it"),
             Cause::SpecialCharacters | Cause::SpecialName => {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use tacho_access::{
     Access, AccessList, ClientRules, Coverage, Decision, Origin, Proof, PublishKind, PublishKinds,
-    Remembered, Steps, SubscriptionKind, TokenAcl, TokenVerifier, Users, Who,
+    Remembered, RememberedAnswers, Steps, SubscriptionKind, TokenAcl, TokenVerifier, Users, Who,
 };
 use tacho_codec::QoS;
 use tacho_net::ConnId;
@@ -24,6 +24,7 @@ use tacho_topic::Filter;
 use crate::access::SharedAccess;
 use crate::config::{OnDeny, SubscribeCheck};
 use crate::keys::{SessionSlot, User};
+use crate::login_answer::BackendLogin;
 use crate::policy::Policy;
 use crate::shard::{Net, Shard};
 use decisions::{Decisions, Question, Right};
@@ -44,19 +45,20 @@ pub(in crate::shard) fn units_of(before: usize, steps: &Steps) -> u32 {
     ((before - steps.left()) / STEPS_PER_UNIT) as u32
 }
 
-/// Owns the policy in force, remembered logins and decisions.
+/// Owns the policy in force, remembered logins, answers of the backend, and decisions.
 pub(super) struct AccessRules {
     policy: Arc<Policy>,
-    /// Whether there are access rules, or tokens may have some. A reload does not change that.
+    /// Whether there are access rules, or logins may bring some. A reload does not change that.
     has_rules: bool,
-    /// Whether tokens may have rules.
-    has_token_rules: bool,
+    /// Whether tokens or answers of a backend may have rules.
+    has_login_rules: bool,
     /// Subscriptions are granted whatever the rules say, and messages left out.
     is_filtered: bool,
     /// Whether there is a rules file, whose roles may have limits. A reload does not change that.
     has_roles: bool,
     on_deny: OnDeny,
     remembered: Remembered,
+    backend_answers: RememberedAnswers<BackendLogin>,
     decisions: Decisions,
     /// Counts how often all decisions were forgotten, from 1 on.
     epoch: u32,
@@ -70,14 +72,17 @@ impl AccessRules {
         let remembered_max = settings.remembered_logins_max as usize / shards.max(1);
         let keep_ns = u64::from(settings.remember_logins_s) * 1_000_000_000;
         let has_token_rules = settings.jwt.as_ref().is_some_and(|jwt| !jwt.acl_claim.is_empty());
+        let has_login_rules = has_token_rules || settings.http.is_some();
+        let answers_max = settings.http.as_ref().map_or(0, |http| http.remembered_max as usize);
         Self {
             policy: Arc::clone(&shared.first),
-            has_rules: has_token_rules || shared.first.list().is_some(),
-            has_token_rules,
+            has_rules: has_login_rules || shared.first.list().is_some(),
+            has_login_rules,
             is_filtered: settings.subscribe == SubscribeCheck::Filtered,
             has_roles: settings.rules_file.is_some(),
             on_deny: settings.on_deny,
             remembered: Remembered::new(remembered_max, keep_ns),
+            backend_answers: RememberedAnswers::new(answers_max / shards.max(1)),
             decisions: Decisions::default(),
             epoch: 1,
             sweep: Sweep::default(),
@@ -123,6 +128,16 @@ impl AccessRules {
     /// A login has been verified.
     pub(super) fn remember(&mut self, proof: Proof, now_ns: u64) {
         self.remembered.add(proof, now_ns);
+    }
+
+    /// What the backend has said of this login a short while ago.
+    pub(super) fn backend_answer(&self, asked: Proof, now_ns: u64) -> Option<BackendLogin> {
+        self.backend_answers.get(asked, now_ns).cloned()
+    }
+
+    /// The backend has said this of a login, and is not asked again before that time.
+    pub(super) fn remember_answer(&mut self, asked: Proof, answer: BackendLogin, until_ns: u64) {
+        self.backend_answers.add(asked, answer, until_ns);
     }
 
     /// Whether a client may connect, and why; `None` where no rules are about that.

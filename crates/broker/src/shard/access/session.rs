@@ -54,7 +54,7 @@ impl SessionAccess {
         self.user.as_ref().map(|user| &*user.name)
     }
 
-    /// The rules of the token that its user has logged in with.
+    /// The rules that the login of its user has brought.
     pub(super) fn rules(&self) -> Option<&TokenAcl> {
         self.user.as_ref()?.rules.as_deref()
     }

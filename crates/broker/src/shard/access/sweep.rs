@@ -200,9 +200,10 @@ impl Shard {
         let version = self.access.policy.version();
         let session = &mut self.sessions[slot];
         if session.access.awaits_client() {
-            // Its token, or where it connects from, may allow them: it is asked when it is back.
-            let may_have_token = self.access.has_token_rules && session.access.user().is_some();
-            if may_have_token || self.access.asks_origins() {
+            // What its login brings, or where it connects from, may allow them: it is asked when
+            // it is back.
+            let may_bring_rules = self.access.has_login_rules && session.access.user().is_some();
+            if may_bring_rules || self.access.asks_origins() {
                 return None;
             }
         }

@@ -209,7 +209,7 @@ impl Shard {
     ) {
         let state = self.connections.get(conn);
         if let Some(end) = self.connections.take_login_end(conn) {
-            net.cancel_timer(end);
+            net.cancel_timer(end.timer);
         }
         if let Connection::Active { session, .. } = state {
             self.log_loss(net, session, why);

@@ -9,6 +9,7 @@ use tacho_codec::{Auth, Connect, Direction, Frame, Packet, ReasonCode, UserPrope
 use tacho_net::{ConnId, Remote};
 use tacho_session::{AuthAnswer, AuthRequest, Authentication};
 
+use super::login_end::EndSource;
 use super::refused_logins::LoginRefusal;
 use crate::authentication::{
     AuthClient, AuthExchange, AuthMethods, AuthReply, AuthStep, AuthUser, ExchangeRef,
@@ -299,7 +300,7 @@ impl Shard {
                 self.refuse_login(net, conn, &connect, &client, LoginRefusal::Wrong);
                 return;
             }
-            self.limit_login(net, conn, ends_in_s);
+            self.limit_login(net, conn, ends_in_s, EndSource::Token);
             client.user = Some(User { name, is_listed, rules });
         }
         self.connect(net, conn, &connect, &packet, client);

@@ -1,16 +1,19 @@
-//! Logins: a CONNECT with user name and password, or with a token, where clients log in.
+//! Logins: a CONNECT with user name and password, or with a token, where clients log in. The steps
+//! are a certificate, a token, and then the password file and the backend in the order of the
+//! configuration; a step decides, or leaves it to the next one.
 //!
 //! A password that was verified a short while ago is accepted at once. All else is handed to the
-//! threads that verify credentials; until their answer comes by mail the connection is
-//! `Connection::LoggingIn`: its CONNECT is stored as it arrived, and its socket is not read.
+//! threads that verify credentials, or ask a backend; until their answer comes by mail the
+//! connection is `Connection::LoggingIn`: its CONNECT is stored as it arrived, and its socket is
+//! not read.
 
 use std::sync::Arc;
 
-use tacho_access::{Access, Proof, PublishKind, Users, Who, looks_like_token};
+use tacho_access::{Access, FilledRequest, Proof, PublishKind, Users, Who, looks_like_token};
 use tacho_codec::{Connect, without_bridge_bit};
 use tacho_net::ConnId;
 
-use crate::access::{AnswerTo, Credentials, LoginJob};
+use crate::access::{AnswerTo, BackendJob, Credentials, LoginJob};
 use crate::authentication::ExchangeRef;
 use crate::config::{SessionTakeover, TokenPlace};
 use crate::keys::{ConnectingClient, SessionSlot, User};
@@ -20,6 +23,7 @@ use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
 use crate::stored_connect::stored_connect;
 
+use super::login_end::EndSource;
 use super::refused_logins::LoginRefusal;
 
 /// A CONNECT whose credentials are being verified.
@@ -27,16 +31,30 @@ pub(super) struct HeldLogin {
     pub(super) number: u64,
     packet: Vec<u8>,
     client: ConnectingClient,
-    /// Absent where they are a token.
-    password: Option<HeldPassword>,
+    asked: HeldAs,
     /// Of the policy that named users and keys.
     policy: u32,
     /// Its end tells the threads that there is no need to verify.
     _alive: Arc<()>,
 }
 
+/// What is being verified.
+enum HeldAs {
+    Token,
+    Password(HeldPassword),
+    /// What the backend is asked.
+    Backend(Proof),
+}
+
+/// What a login is decided by, elsewhere.
+pub(super) enum AskedLogin {
+    Token(Credentials),
+    Password(Credentials, HeldPassword),
+    Backend(FilledRequest, Proof),
+}
+
 /// The user of a password that is being verified.
-struct HeldPassword {
+pub(super) struct HeldPassword {
     user: User,
     /// Absent for a user that does not exist.
     proof: Option<Proof>,
@@ -59,7 +77,7 @@ impl Shard {
         };
         let listener = self.connections.listener_of(conn);
         let (users, verifier) = (self.access.users(listener), self.access.tokens());
-        if users.is_none() && verifier.is_none() {
+        if users.is_none() && verifier.is_none() && self.shared.access.backend.is_none() {
             // A user name that is not verified is only a claim: the client counts as anonymous.
             return self.connect(net, conn, connect, packet, client);
         }
@@ -70,7 +88,8 @@ impl Shard {
                 client_id: Arc::clone(&client.key.client_id),
                 user: connect.username.map(Into::into),
             };
-            return self.hold_login(net, conn, connect, packet, client, (credentials, None));
+            let asked = AskedLogin::Token(credentials);
+            return self.hold_login(net, conn, connect, packet, client, asked);
         }
         let Some(name) = connect.username else {
             if self.shared.access.admits_anonymous(listener) {
@@ -78,6 +97,9 @@ impl Shard {
             }
             return self.refuse_login(net, conn, connect, &client, LoginRefusal::Anonymous);
         };
+        if self.asks_backend_about(listener, name) {
+            return self.log_in_by_backend(net, conn, connect, packet, client, name);
+        }
         let Some(users) = users.map(Arc::clone) else {
             return self.refuse_login(net, conn, connect, &client, LoginRefusal::NoToken);
         };
@@ -93,7 +115,7 @@ impl Shard {
         looks_like_token(credentials).then_some(credentials)
     }
 
-    fn log_in_by_password(
+    pub(super) fn log_in_by_password(
         &mut self,
         net: &mut Net,
         conn: ConnId,
@@ -116,35 +138,46 @@ impl Shard {
         }
         let name = Arc::clone(&user.name);
         let credentials = Credentials::Password { users, user: name, password: password.into() };
-        let password = Some(HeldPassword { user, proof });
-        self.hold_login(net, conn, connect, packet, client, (credentials, password))
+        let asked = AskedLogin::Password(credentials, HeldPassword { user, proof });
+        self.hold_login(net, conn, connect, packet, client, asked)
     }
 
-    /// Hands credentials to the threads, and holds the CONNECT until they answer.
-    fn hold_login(
+    /// Hands a login to the threads, and holds the CONNECT until they answer.
+    pub(super) fn hold_login(
         &mut self,
         net: &mut Net,
         conn: ConnId,
         connect: &Connect<'_>,
         packet: &[u8],
         client: ConnectingClient,
-        (credentials, password): (Credentials, Option<HeldPassword>),
+        asked: AskedLogin,
     ) -> Flow {
         let number = self.connections.next_exchange();
         let alive = Arc::new(());
-        let job = LoginJob {
-            credentials,
-            client: Arc::downgrade(&alive),
-            answer_to: AnswerTo::Shard(
-                self.id,
-                ExchangeRef { connection: conn.index() as u32, number },
-            ),
+        let (shard, client_is_there) = (self.id, Arc::downgrade(&alive));
+        let to = ExchangeRef { connection: conn.index() as u32, number };
+        let access = &self.shared.access;
+        let verify = |credentials| {
+            let answer_to = AnswerTo::Shard(shard, to);
+            let client = client_is_there.clone();
+            access.logins.verify(LoginJob { credentials, client, answer_to })
         };
-        if !self.shared.access.logins.verify(job) {
+        let (is_taken, asked) = match asked {
+            AskedLogin::Token(credentials) => (verify(credentials), HeldAs::Token),
+            AskedLogin::Password(credentials, password) => {
+                (verify(credentials), HeldAs::Password(password))
+            }
+            AskedLogin::Backend(request, proof) => {
+                let job = BackendJob { request, client: client_is_there, shard, to };
+                let is_taken = access.backend.as_ref().is_some_and(|backend| backend.ask(job));
+                (is_taken, HeldAs::Backend(proof))
+            }
+        };
+        if !is_taken {
             return self.refuse_login(net, conn, connect, &client, LoginRefusal::Busy);
         }
         let (packet, policy) = (packet.to_vec(), self.access.version());
-        let held = HeldLogin { number, packet, client, password, policy, _alive: alive };
+        let held = HeldLogin { number, packet, client, asked, policy, _alive: alive };
         self.connections.hold_login(conn, held);
         net.pause_read(conn);
         Flow::Continue
@@ -158,7 +191,7 @@ impl Shard {
         answer: LoginAnswer,
     ) {
         let Some((conn, held)) = self.connections.take_login(to) else { return };
-        let HeldLogin { packet, mut client, password, policy, .. } = held;
+        let HeldLogin { packet, mut client, asked, policy, .. } = held;
         let plain = without_bridge_bit(&packet);
         let connect = stored_connect(plain.as_deref().unwrap_or(&packet));
         // Invariant: it was decoded before, when it came.
@@ -167,11 +200,17 @@ impl Shard {
         let flow = if let Some(offence) = self.offence_of(net, conn, &client.key.client_id) {
             // Guesses that were under way when the address was banned get no answer.
             self.refuse_login(net, conn, &connect, &client, LoginRefusal::Banned(offence))
+        } else if let LoginAnswer::Backend(answer) = answer {
+            let proof = match asked {
+                HeldAs::Backend(proof) => Some(proof),
+                HeldAs::Token | HeldAs::Password(_) => None,
+            };
+            self.backend_answered(net, conn, &connect, &packet, client, (answer, proof))
         } else if policy != self.access.version() {
             // Users and keys have changed meanwhile.
             self.log_in(net, conn, &connect, &packet, client)
         } else {
-            match self.user_of(net, conn, answer, password) {
+            match self.user_of(net, conn, answer, asked) {
                 Ok(user) => {
                     self.stats.logins_verified_total.increment();
                     client.user = Some(user);
@@ -192,16 +231,21 @@ impl Shard {
         net: &mut Net,
         conn: ConnId,
         answer: LoginAnswer,
-        password: Option<HeldPassword>,
+        asked: HeldAs,
     ) -> Result<User, LoginRefusal> {
-        match (answer, password) {
-            (LoginAnswer::Password(true), Some(HeldPassword { user, proof: Some(proof) })) => {
+        match (answer, asked) {
+            (
+                LoginAnswer::Password(true),
+                HeldAs::Password(HeldPassword { user, proof: Some(proof) }),
+            ) => {
                 self.access.remember(proof, net.now_ns());
                 Ok(user)
             }
             (LoginAnswer::Password(_), _) => Err(LoginRefusal::Wrong),
+            // Invariant: followed before.
+            (LoginAnswer::Backend(_), _) => Err(LoginRefusal::NoStep),
             (LoginAnswer::Token(Ok(TokenLogin { user, rules, ends_in_s })), _) => {
-                self.limit_login(net, conn, ends_in_s);
+                self.limit_login(net, conn, ends_in_s, EndSource::Token);
                 Ok(User { name: user, is_listed: false, rules })
             }
             (LoginAnswer::Token(Err(error)), _) => Err(LoginRefusal::Token(error)),

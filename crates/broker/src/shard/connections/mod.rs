@@ -4,6 +4,7 @@ mod accept;
 mod again;
 mod answers;
 mod authenticate;
+mod backend_login;
 mod certificate;
 mod connack;
 mod first_packet;
@@ -12,12 +13,12 @@ mod goodbye;
 mod input;
 mod log;
 mod login;
+mod login_end;
 mod methods;
 mod open;
 mod publish_rate;
 mod read_ahead;
 mod refused_logins;
-mod token_end;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ pub(crate) use authenticate::Authenticators;
 use connack::{agree, packet_size_max};
 pub(super) use input::PUBLISH;
 use login::HeldLogin;
+use login_end::LoginEnd;
 pub(super) use read_ahead::is_read_ahead;
 
 /// What a connection is to its shard.
@@ -50,7 +52,7 @@ pub(super) enum Connection {
     Opening { id: ConnId, timer: TimerId, listener: u16 },
     /// Its CONNECT names an authentication method, which has not accepted it yet.
     Authenticating { id: ConnId, timer: TimerId, listener: u16 },
-    /// Its password is being verified; it is not read meanwhile.
+    /// Its login is being verified; it is not read meanwhile.
     LoggingIn { id: ConnId, timer: TimerId, listener: u16 },
     /// Its session is being written to the journal; CONNACK waits for that.
     Committing { timer: TimerId, session: SessionSlot },
@@ -104,7 +106,7 @@ pub(super) struct Connections {
     openings: VecDeque<ConnId>,
     /// Of connections whose CONNECT named an authentication method, by [`ConnId::index`].
     exchanges: HashMap<u32, Box<Exchange>, RandomState>,
-    /// Of connections whose password is being verified, by [`ConnId::index`].
+    /// Of connections whose login is being verified, by [`ConnId::index`].
     logins: HashMap<u32, Box<HeldLogin>, RandomState>,
     next_exchange: u64,
     handshakes: Arc<Quota>,
@@ -118,8 +120,8 @@ struct ConnectionPlace {
     listener: u16,
     /// When its client was connected.
     since_ns: u64,
-    /// Fires when the token of its client ends.
-    login_end: Option<TimerId>,
+    /// When the login of its client ends.
+    login_end: Option<LoginEnd>,
     permits: Option<ConnectionPermits>,
     handshake: Option<Permit>,
     client: Option<ClientPlace>,
@@ -207,13 +209,13 @@ impl Connections {
         self.place(conn).since_ns = now_ns;
     }
 
-    /// The login of its client ends when this timer fires.
-    fn limit_login(&mut self, conn: ConnId, end: TimerId) {
+    /// The login of its client ends then.
+    fn limit_login(&mut self, conn: ConnId, end: LoginEnd) {
         self.place(conn).login_end = Some(end);
     }
 
     /// Its login has no end any more.
-    fn take_login_end(&mut self, conn: ConnId) -> Option<TimerId> {
+    fn take_login_end(&mut self, conn: ConnId) -> Option<LoginEnd> {
         self.places.get_mut(conn.index())?.login_end.take()
     }
 

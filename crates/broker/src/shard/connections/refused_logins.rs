@@ -25,6 +25,16 @@ pub(super) enum LoginRefusal {
     Wrong,
     /// There is no token, and users log in with nothing else.
     NoToken,
+    /// No step of the logins knows the client.
+    NoStep,
+    /// The backend says no.
+    BackendDenied,
+    /// The backend says that the login has ended.
+    BackendExpired,
+    /// The name of the client would widen the rules of the backend's answer.
+    BackendRules,
+    /// The backend gives no answer that counts.
+    BackendUnavailable,
     /// The token is refused.
     Token(TokenError),
     /// The address or the client identifier is banned for what it did.
@@ -66,11 +76,18 @@ impl LoginRefusal {
             Self::NoPassword => "no password",
             Self::Wrong => "unknown user or wrong password",
             Self::NoToken => "no token: clients log in with a JSON Web Token here",
+            Self::NoStep => "neither the backend nor a password file knows the user",
+            Self::BackendDenied => "the backend of logins refuses it",
+            Self::BackendExpired => "the backend of logins says that the login has expired",
+            Self::BackendRules => {
+                "a name in the backend's rules for it contains +, #, / or a control character"
+            }
+            Self::BackendUnavailable => "the backend of logins does not answer",
             Self::Token(error) => return Cow::Owned(error.to_string()),
             Self::Banned(offence) => offence.sentence(),
             Self::InBanFile(banned) => return banned.sentence(),
             Self::Busy => "too many logins wait to be verified",
-            Self::Late => "the password was not verified in time",
+            Self::Late => "the login was not verified in time",
             Self::NoCertificate => "no certificate: clients log in with a certificate here",
             Self::Certificate(error) => return Cow::Owned(error.to_string()),
             Self::CertificateEnded => CERTIFICATE_ENDED,
@@ -96,7 +113,7 @@ impl LoginRefusal {
     /// Whether it may be a guess.
     const fn is_guess(&self) -> bool {
         match self {
-            Self::Wrong => true,
+            Self::Wrong | Self::NoStep | Self::BackendDenied => true,
             Self::Token(error) => error.is_guess(),
             _ => false,
         }
@@ -104,10 +121,17 @@ impl LoginRefusal {
 
     const fn reason(&self) -> ReasonCode {
         match self {
-            Self::Token(TokenError::NoKeys) => ReasonCode::SERVER_UNAVAILABLE,
-            Self::NoPassword | Self::Wrong | Self::NoToken | Self::Token(_) => {
-                ReasonCode::BAD_USER_NAME_OR_PASSWORD
+            Self::Token(TokenError::NoKeys) | Self::BackendUnavailable => {
+                ReasonCode::SERVER_UNAVAILABLE
             }
+            Self::NoPassword
+            | Self::Wrong
+            | Self::NoToken
+            | Self::NoStep
+            | Self::BackendDenied
+            | Self::BackendExpired
+            | Self::BackendRules
+            | Self::Token(_) => ReasonCode::BAD_USER_NAME_OR_PASSWORD,
             Self::Banned(_) | Self::InBanFile(_) => ReasonCode::BANNED,
             Self::Busy | Self::Late => ReasonCode::SERVER_BUSY,
             Self::OverLimit(exceeded) => reason_of(*exceeded),
@@ -241,7 +265,12 @@ impl Shard {
             LoginRefusal::NoPassword
             | LoginRefusal::Wrong
             | LoginRefusal::NoToken
+            | LoginRefusal::NoStep
+            | LoginRefusal::BackendDenied
+            | LoginRefusal::BackendExpired
+            | LoginRefusal::BackendRules
             | LoginRefusal::Token(_) => &stats.refused_logins_wrong_total,
+            LoginRefusal::BackendUnavailable => &stats.refused_logins_unavailable_total,
             LoginRefusal::Banned(_) | LoginRefusal::InBanFile(_) => &stats.refused_banned_total,
             LoginRefusal::Busy | LoginRefusal::Late => &stats.refused_logins_busy_total,
             LoginRefusal::NoCertificate
