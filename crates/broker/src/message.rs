@@ -108,6 +108,9 @@ pub(crate) struct Header {
     /// The version of the route map that live routing used.
     pub(crate) routed_version: u64,
     pub(crate) source: Source,
+    /// The user that made it, of a will and of a message to be retained; `None`: an anonymous
+    /// client.
+    pub(crate) user: Option<Arc<str>>,
     /// Message identifier in the journal; 0 while it is not stored.
     stored: AtomicU64,
     /// The payload of a large message; the slice behind this header is empty then.
@@ -151,24 +154,28 @@ impl LargePayload {
 
 /// What the receiving shard knows of a message beside its packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Intake {
+pub(crate) struct Intake<'a> {
     pub(crate) now_ns: u64,
     pub(crate) routed_version: u64,
     pub(crate) source: Source,
     pub(crate) retained_version: u64,
+    /// See [`Header::user`].
+    pub(crate) user: Option<&'a Arc<str>>,
 }
 
 /// What the journal knows of a message beside its packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Restored {
+pub(crate) struct Restored<'a> {
     pub(crate) id: MessageId,
     pub(crate) source: Source,
     pub(crate) expires_at_ns: u64,
+    /// See [`Header::user`].
+    pub(crate) user: Option<&'a Arc<str>>,
 }
 
 impl Message {
     /// Copies a PUBLISH from the read buffer: one allocation unless it has properties.
-    pub(crate) fn from_publish(topic: Arc<str>, publish: &Publish<'_>, intake: Intake) -> Self {
+    pub(crate) fn from_publish(topic: Arc<str>, publish: &Publish<'_>, intake: Intake<'_>) -> Self {
         Self::from_input(topic, publish, intake, None)
     }
 
@@ -176,7 +183,7 @@ impl Message {
     pub(crate) fn from_input(
         topic: Arc<str>,
         publish: &Publish<'_>,
-        intake: Intake,
+        intake: Intake<'_>,
         input: Option<&Arc<Vec<u8>>>,
     ) -> Self {
         let expires_at_ns = expiry(intake.now_ns, publish.properties.message_expiry_s);
@@ -185,9 +192,9 @@ impl Message {
     }
 
     /// A message from the journal. It counts as routed before any later subscription.
-    pub(crate) fn restored(topic: Arc<str>, publish: &Publish<'_>, restored: Restored) -> Self {
-        let Restored { id, source, expires_at_ns } = restored;
-        let intake = Intake { now_ns: 0, routed_version: 0, source, retained_version: 0 };
+    pub(crate) fn restored(topic: Arc<str>, publish: &Publish<'_>, restored: Restored<'_>) -> Self {
+        let Restored { id, source, expires_at_ns, user } = restored;
+        let intake = Intake { now_ns: 0, routed_version: 0, source, retained_version: 0, user };
         Self::new(topic, publish, intake, expires_at_ns, (Some(id), None))
     }
 
@@ -196,7 +203,7 @@ impl Message {
     pub(crate) fn from_bridge(
         topic: Arc<str>,
         publish: &Publish<'_>,
-        intake: Intake,
+        intake: Intake<'_>,
         input: Option<&Arc<Vec<u8>>>,
     ) -> Self {
         if publish.payload.len() > COUNTED_BYTES_MAX {
@@ -210,13 +217,15 @@ impl Message {
     fn new(
         topic: Arc<str>,
         publish: &Publish<'_>,
-        intake: Intake,
+        intake: Intake<'_>,
         expires_at_ns: u64,
         (stored, large): (Option<MessageId>, Option<LargePayload>),
     ) -> Self {
         let p = &publish.properties;
         let properties = Properties::from_publish(p);
         let mut bytes = size_bytes(&topic, properties.as_deref(), publish.payload);
+        // Sessions mostly share it; after a restart no message does.
+        bytes += intake.user.map_or(0, |user| user.len());
         let mut copied = publish.payload;
         if let Some(large) = &large {
             bytes += large.packet.capacity() - copied.len();
@@ -232,6 +241,7 @@ impl Message {
             retained_version: intake.retained_version,
             routed_version: intake.routed_version,
             source: intake.source,
+            user: intake.user.cloned(),
             stored: AtomicU64::new(stored.map_or(0, MessageId::get)),
             large,
             _charge: Charge::new(bytes + MESSAGE_BYTES),
@@ -251,6 +261,7 @@ impl Message {
             routed_version: header.routed_version,
             source: header.source,
             retained_version: header.retained_version,
+            user: header.user.as_ref(),
         };
         let kept = (None, header.large.clone());
         Self::new(Arc::clone(&header.topic), &publish, intake, header.expires_at_ns, kept)
@@ -271,7 +282,7 @@ impl Message {
     /// Copies a will from CONNECT, with its retain flag [MQTT-3.1.2-14], [MQTT-3.1.2-15] and its
     /// user properties in their order [MQTT-3.1.3-10]. Its expiry interval starts when it is
     /// published; until then `expires_at_ns` is relative.
-    pub(crate) fn from_will(will: &Will<'_>, source: Source) -> Self {
+    pub(crate) fn from_will(will: &Will<'_>, source: Source, user: Option<&Arc<str>>) -> Self {
         let p = &will.properties;
         let publish = Publish {
             dup: false,
@@ -290,12 +301,12 @@ impl Message {
             },
             payload: will.payload,
         };
-        let intake = Intake { now_ns: 0, routed_version: 0, source, retained_version: 0 };
+        let intake = Intake { now_ns: 0, routed_version: 0, source, retained_version: 0, user };
         Self::from_publish(will.topic.into(), &publish, intake)
     }
 
     /// The will as a message published now: its expiry interval starts.
-    pub(crate) fn will_published(&self, intake: Intake) -> Self {
+    pub(crate) fn will_published(&self, intake: Intake<'_>) -> Self {
         let will = self.header();
         let interval_s = match will.expires_at_ns {
             u64::MAX => None,

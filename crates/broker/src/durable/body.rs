@@ -1,7 +1,7 @@
 //! The format of a message in the journal: a head, then the payload.
 //!
 //! The head begins with the version of the format and flags, followed by the expiry, the publisher,
-//! the topic, and the properties, as far as the flags announce them.
+//! its user, the topic, and the properties, as far as version and flags announce them.
 
 use std::sync::Arc;
 
@@ -12,8 +12,10 @@ use super::WallClock;
 use super::bytes::{Rest, put_bytes, put_number};
 use crate::message::{Message, Restored, Source};
 
-/// The only version so far.
+/// Of a message without a user. Those of anonymous clients, and all of earlier releases, are such.
 const VERSION: u8 = 1;
+/// Of a message with a user: a will, or one to be retained.
+const WITH_USER: u8 = 2;
 
 const QOS: u8 = 0b11;
 const RETAIN: u8 = 1 << 2;
@@ -59,7 +61,8 @@ fn encode(message: &Message, wall: Option<WallClock>, head: &mut Vec<u8>) {
         | flag(wall.is_none(), RELATIVE)
         | flag(has_properties, PROPERTIES);
     head.clear();
-    head.extend_from_slice(&[VERSION, flags]);
+    let version = if header.user.is_some() { WITH_USER } else { VERSION };
+    head.extend_from_slice(&[version, flags]);
     if expires {
         put_number(header.expiry_s.into(), head);
         if let Some(wall) = wall {
@@ -67,6 +70,9 @@ fn encode(message: &Message, wall: Option<WallClock>, head: &mut Vec<u8>) {
         }
     }
     head.extend_from_slice(&header.source.key().to_le_bytes());
+    if let Some(user) = &header.user {
+        put_bytes(user.as_bytes(), head);
+    }
     put_bytes(header.topic.as_bytes(), head);
     if has_properties {
         head.push(property_flags);
@@ -86,9 +92,11 @@ fn encode(message: &Message, wall: Option<WallClock>, head: &mut Vec<u8>) {
 /// Decodes a message; `None` if the format is invalid.
 pub(crate) fn decode(bytes: &[u8], wall: WallClock, id: MessageId) -> Option<Message> {
     let mut rest = Rest(bytes);
-    if rest.byte()? != VERSION {
-        return None;
-    }
+    let has_user = match rest.byte()? {
+        VERSION => false,
+        WITH_USER => true,
+        _ => return None,
+    };
     let flags = rest.byte()?;
     let has = |flag: u8| flags & flag != 0;
     let (mut expiry_s, mut expires_at_ns) = (None, u64::MAX);
@@ -99,6 +107,7 @@ pub(crate) fn decode(bytes: &[u8], wall: WallClock, id: MessageId) -> Option<Mes
             if has(RELATIVE) { u64::from(s) * 1_000_000_000 } else { wall.from_unix(rest.u64()?) };
     }
     let source = Source::from_key(rest.u64()?);
+    let maker: Option<Arc<str>> = if has_user { Some(rest.text()?.into()) } else { None };
     let topic: Arc<str> = rest.text()?.into();
     let mut properties = PublishProperties { message_expiry_s: expiry_s, ..Default::default() };
     let mut user = UserPropertiesBuf::default();
@@ -128,7 +137,7 @@ pub(crate) fn decode(bytes: &[u8], wall: WallClock, id: MessageId) -> Option<Mes
         payload: rest.0,
         ..Publish::default()
     };
-    let restored = Restored { id, source, expires_at_ns };
+    let restored = Restored { id, source, expires_at_ns, user: maker.as_ref() };
     Some(Message::restored(Arc::clone(&topic), &publish, restored))
 }
 

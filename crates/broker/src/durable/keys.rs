@@ -21,6 +21,8 @@ const VALUE_VERSION: u8 = 1;
 /// Of a session with a user. Sessions of anonymous clients, and all of earlier releases, have the
 /// version of other values.
 const WITH_USER: u8 = 2;
+/// Of a will about which the token of its client says something.
+const OF_TOKEN: u8 = 2;
 
 /// The session of a queue.
 pub(crate) const SESSION: &[u8] = b"s";
@@ -161,21 +163,32 @@ pub(crate) struct WillRecord {
     pub(crate) delay_s: u32,
     /// When the will is due on the wall clock, once its client has disconnected.
     pub(crate) due_unix_ns: Option<u64>,
+    /// What the rules of its client's token say of it, if they say something: the rules themselves
+    /// are not kept.
+    pub(crate) token_says: Option<bool>,
 }
 
 impl WillRecord {
-    pub(crate) fn encode(self) -> [u8; 13] {
-        let mut bytes = [VALUE_VERSION; 13];
-        bytes[1..5].copy_from_slice(&self.delay_s.to_le_bytes());
-        bytes[5..].copy_from_slice(&self.due_unix_ns.unwrap_or(u64::MAX).to_le_bytes());
+    pub(crate) fn encode(self) -> Vec<u8> {
+        let format = if self.token_says.is_some() { OF_TOKEN } else { VALUE_VERSION };
+        let mut bytes = vec![format];
+        bytes.extend_from_slice(&self.delay_s.to_le_bytes());
+        bytes.extend_from_slice(&self.due_unix_ns.unwrap_or(u64::MAX).to_le_bytes());
+        bytes.extend(self.token_says.map(u8::from));
         bytes
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut fields = fields(bytes)?;
+        let mut fields = Rest(bytes);
+        let is_of_token = match fields.byte()? {
+            VALUE_VERSION => false,
+            OF_TOKEN => true,
+            _ => return None,
+        };
         let delay_s = fields.u32()?;
         let due_unix_ns = Some(fields.u64()?).filter(|&due| due != u64::MAX);
-        Some(Self { delay_s, due_unix_ns })
+        let token_says = if is_of_token { Some(fields.byte()? != 0) } else { None };
+        Some(Self { delay_s, due_unix_ns, token_says })
     }
 }
 
@@ -264,8 +277,12 @@ mod tests {
             }
         }
         for due_unix_ns in [None, Some(0), Some(9)] {
-            let will = WillRecord { delay_s: 5, due_unix_ns };
-            assert_eq!(WillRecord::decode(&will.encode()), Some(will));
+            for token_says in [None, Some(false), Some(true)] {
+                let will = WillRecord { delay_s: 5, due_unix_ns, token_says };
+                assert_eq!(WillRecord::decode(&will.encode()), Some(will));
+                let bytes = will.encode();
+                assert_eq!(WillRecord::decode(&bytes[..bytes.len() - 1]), None);
+            }
         }
         for (no_local, retain_as_published) in [(false, true), (true, false)] {
             for since in [0, 1 << 41] {
@@ -276,6 +293,17 @@ mod tests {
             }
         }
         assert_eq!(decode_starts(&encode_starts(12)), Some(12));
+    }
+
+    /// Written by a release that knew no tokens.
+    #[test]
+    fn wills_without_a_word_of_a_token_are_left_to_the_rules() {
+        let mut bytes = vec![1];
+        bytes.extend_from_slice(&5_u32.to_le_bytes());
+        bytes.extend_from_slice(&u64::MAX.to_le_bytes());
+        let will = WillRecord { delay_s: 5, due_unix_ns: None, token_says: None };
+        assert_eq!(WillRecord::decode(&bytes), Some(will));
+        assert_eq!(will.encode(), bytes);
     }
 
     /// Written by a release that knew no users.
@@ -313,6 +341,7 @@ mod tests {
         assert_eq!(SessionRecord::decode(&[3; 40]), None);
         assert_eq!(SessionRecord::decode(&[VALUE_VERSION, 0, 5]), None);
         assert_eq!(WillRecord::decode(&[VALUE_VERSION; 12]), None);
+        assert_eq!(WillRecord::decode(&[3; 14]), None);
         assert_eq!(decode_options(&[VALUE_VERSION, 3, 0, 0, 0, 0]), None);
     }
 }

@@ -88,6 +88,9 @@ pub enum KeptRecord {
 #[allow(missing_docs, reason = "the names are the keys of the output")]
 pub struct KeptMessage {
     pub topic: String,
+    /// That made it, of a will and of a message to be retained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     pub published_qos: u8,
     pub published_retain: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,6 +115,7 @@ impl KeptMessage {
         };
         Self {
             topic: message.topic().to_owned(),
+            user: header.user.as_deref().map(str::to_owned),
             published_qos: header.qos as u8,
             published_retain: header.retain,
             // The expiry of a will starts when it is published.
@@ -188,7 +192,7 @@ impl RecordVisitor<'_> {
             }
             Key::Inbound(id) => KeptRecord::Inbound { queue, packet_id: id.get() },
             Key::Will => {
-                let WillRecord { delay_s, due_unix_ns } = WillRecord::decode(value)?;
+                let WillRecord { delay_s, due_unix_ns, .. } = WillRecord::decode(value)?;
                 let due_at = due_unix_ns.and_then(seconds);
                 KeptRecord::Will {
                     queue,

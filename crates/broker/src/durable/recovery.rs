@@ -65,7 +65,8 @@ pub(crate) struct OpenMessage {
 pub(crate) struct FoundSession {
     pub(crate) record: SessionRecord,
     pub(crate) queue: QueueId,
-    pub(crate) has_will: bool,
+    /// The record of its will; the message is in `restored`.
+    pub(crate) will: Option<WillRecord>,
     pub(crate) subscriptions: Vec<(Filter, SubscriptionOptions)>,
     pub(crate) restored: Restored<Copy>,
 }
@@ -263,8 +264,8 @@ impl FoundQueue {
             Connectedness::Connected => None,
             Connectedness::EndsAt { unix_ns } => Some(wall.from_unix(unix_ns)),
         };
-        let has_will = self.will.is_some();
-        let will_at_ns = self.will.as_ref().and_then(|(will, _)| will.due_unix_ns);
+        let will_record = self.will.as_ref().map(|(record, _)| *record);
+        let will_at_ns = will_record.and_then(|will| will.due_unix_ns);
         let will = self.will.map(|(will, message)| WillState {
             message: Copy { message: Body::Here(message), group: NO_GROUP },
             delay_s: will.delay_s,
@@ -295,6 +296,6 @@ impl FoundQueue {
             restored.exchanges.push(RestoredExchange { seq, packet_id, stage, delivery });
         }
         let subscriptions = self.subscriptions;
-        FoundSession { record, queue, has_will, subscriptions, restored }
+        FoundSession { record, queue, will: will_record, subscriptions, restored }
     }
 }

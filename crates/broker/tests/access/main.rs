@@ -14,6 +14,7 @@ mod rules;
 mod rules_file;
 mod scram;
 mod tokens;
+mod wills;
 
 use std::fs;
 use std::io::{Read as _, Write as _};

@@ -18,11 +18,11 @@ use tacho_testkit::{Client, TestBroker, connect, wait_until, will};
 
 use super::{Files, answer, login, metric};
 
-const SECRET: &str = "a secret that is long enough";
+pub(super) const SECRET: &str = "a secret that is long enough";
 const WRONG: ReasonCode = ReasonCode::BAD_USER_NAME_OR_PASSWORD;
 
 /// A file of keys, and the section of the configuration that names it.
-fn keys(files: &Files, more: &str) -> (PathBuf, String) {
+pub(super) fn keys(files: &Files, more: &str) -> (PathBuf, String) {
     let path = files.path("keys");
     fs::write(&path, SECRET).unwrap();
     let section = format!("[access.jwt]\nkey_file = {path:?}\nleeway_s = 0\n{more}");
@@ -34,7 +34,7 @@ fn now_s() -> u64 {
 }
 
 /// A token of a user that ends after so many seconds.
-fn token_with(secret: &str, user: &str, ends_in_s: u64, more: &str) -> String {
+pub(super) fn token_with(secret: &str, user: &str, ends_in_s: u64, more: &str) -> String {
     let claims = format!(r#"{{"sub":"{user}","exp":{}{more}}}"#, now_s() + ends_in_s);
     let signed = format!(
         "{}.{}",

@@ -14,3 +14,4 @@ mod leaving;
 mod queue_full;
 mod redelivery;
 mod retained;
+mod wills;

@@ -41,6 +41,8 @@ pub(crate) enum AuditKind {
     ClientDisconnected,
     /// A subscription ends because the rules have changed.
     SubscriptionEnded,
+    /// A will that is due is not published: its user may not publish it any more.
+    WillRefused,
     /// An address is banned for failed logins or for flapping.
     AddressBanned,
     /// A client identifier is banned for flapping.
@@ -70,6 +72,8 @@ pub(crate) struct AuditEvent {
     pub(crate) protocol: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) topic_filter: Option<Name>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) topic: Option<Name>,
     /// The reason code of MQTT 5.0, as `0x86`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,

@@ -49,15 +49,8 @@ impl Shard {
     ) {
         let Some(untold) = self.access.line(net.now_ns()) else { return };
         let session = &self.sessions[slot];
-        tracing::info!(
-            client = %Shown(&session.key().client_id),
-            user = %Shown(session.access.user_name().unwrap_or_default()),
-            action,
-            topic = %Shown(topic),
-            why = %format_args!("\"{why}\""),
-            untold,
-            "not allowed"
-        );
+        let client = (&*session.key().client_id, session.access.user_name());
+        tell_denied(client, action, topic, why, untold);
     }
 
     /// The cause of a refusal.
@@ -71,6 +64,25 @@ impl Shard {
         let rules = self.access.rules_of(session.access.rules());
         CauseShown(rules.decide(&session.who(), access, topic).cause)
     }
+}
+
+/// The line itself, about a client identifier and its user; `untold` lines were left out before it.
+pub(super) fn tell_denied(
+    (client_id, user): (&str, Option<&str>),
+    action: &str,
+    topic: &str,
+    why: &dyn Display,
+    untold: u64,
+) {
+    tracing::info!(
+        client = %Shown(client_id),
+        user = %Shown(user.unwrap_or_default()),
+        action,
+        topic = %Shown(topic),
+        why = %format_args!("\"{why}\""),
+        untold,
+        "not allowed"
+    );
 }
 
 /// A cause, in words.

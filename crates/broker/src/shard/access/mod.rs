@@ -10,6 +10,7 @@ mod limits;
 mod log;
 mod session;
 mod sweep;
+mod wills;
 
 use std::sync::Arc;
 

@@ -25,6 +25,8 @@ pub(in crate::shard) struct SessionAccess {
     /// It is from the journal, which has no rules of tokens and no origins, and its client was not
     /// here since.
     awaits_client: bool,
+    /// Then: what the rules of the token of its client said of its will, if they said something.
+    restored_word: Option<bool>,
     /// The topic that it was last allowed to publish to, as the route cache has it, which kinds of
     /// messages, and the epoch of the decision. A client that stays with one topic costs a
     /// comparison of two pointers.
@@ -40,9 +42,9 @@ impl SessionAccess {
         new
     }
 
-    /// Of a session from the journal, with its user.
-    pub(in crate::shard) fn restored(user: Option<User>) -> Self {
-        Self { user, awaits_client: true, ..Self::default() }
+    /// Of a session from the journal, with its user and what its token said of its will.
+    pub(in crate::shard) fn restored(user: Option<User>, word: Option<bool>) -> Self {
+        Self { user, awaits_client: true, restored_word: word, ..Self::default() }
     }
 
     pub(in crate::shard) const fn user(&self) -> Option<&User> {
@@ -98,12 +100,19 @@ impl SessionAccess {
         self.awaits_client
     }
 
+    /// What the rules of the token of its client said of its will, as long as the client was not
+    /// here.
+    pub(super) const fn restored_word(&self) -> Option<bool> {
+        self.restored_word
+    }
+
     /// True if it was another user's before, or had other rules.
     pub(super) fn set_user(&mut self, user: Option<User>) -> bool {
         let is_same = self.user_name() == user.as_ref().map(|user| &*user.name)
             && self.rules() == user.as_ref().and_then(|user| user.rules.as_deref());
         self.user = user;
         self.awaits_client = false;
+        self.restored_word = None;
         !is_same
     }
 

@@ -296,7 +296,8 @@ impl Shard {
         let routed_version = self.routing.version();
         let route = self.routing.lookup(mapped.topic);
         let to = route.to.clone();
-        let intake = Intake { now_ns: net.now_ns(), routed_version, source, retained_version };
+        let now_ns = net.now_ns();
+        let intake = Intake { now_ns, routed_version, source, retained_version, user: None };
         let topic = Arc::clone(&route.topic);
         let message = if self.passes_on(&to, source) {
             Message::from_bridge(topic, mapped, intake, net.shared_input())

@@ -19,6 +19,7 @@ impl Shard {
         let AuthUser { name, is_listed, rules, ends_in_s, data } = user;
         let origin = self.origin_of(net, conn);
         self.give_to(slot, Some(User { name, is_listed, rules }), origin);
+        self.record_word_of_token(slot);
         self.renew_login(net, conn, ends_in_s);
         if self.end_forbidden_subscriptions(net, slot) {
             // Only that tells the client what it has lost, as after a reload.

@@ -68,8 +68,9 @@ impl Shard {
             return Flow::Stop;
         };
         self.end_forbidden_subscriptions(net, slot);
-        let source = self.sessions[slot].source();
-        let will = connect.will.as_ref().map(|will| will_state(will, source));
+        let session = &self.sessions[slot];
+        let maker = (session.source(), session.access.user().map(|user| &user.name));
+        let will = connect.will.as_ref().map(|will| will_state(will, maker));
         let is_bridge =
             has_bridge_bit(packet) || hops::is_bridge(connect.properties.user_properties);
         let peer = if is_bridge { Peer::Bridge } else { Peer::Client };
@@ -306,10 +307,11 @@ fn terms_of(connect: &Connect<'_>, aliases_max: u16) -> PeerTerms {
     PeerTerms::of_client(connect.version, packet_size_max(connect), aliases_max > 0, explanations)
 }
 
-fn will_state(will: &Will<'_>, source: Source) -> WillState<Copy> {
+fn will_state(will: &Will<'_>, (source, user): (Source, Option<&Arc<str>>)) -> WillState<Copy> {
     debug_assert!(will.qos <= QoS::ExactlyOnce);
+    let message = Message::from_will(will, source, user);
     WillState {
-        message: Copy { message: Body::Here(Message::from_will(will, source)), group: NO_GROUP },
+        message: Copy { message: Body::Here(message), group: NO_GROUP },
         delay_s: will.properties.delay_s.unwrap_or(0),
     }
 }

@@ -72,9 +72,12 @@ impl Shard {
         let session = &self.sessions[slot];
         let (source, generation) = (session.source(), session.generation());
         let by_bridge = session.is_bridge();
+        let user = session.access.user().filter(|_| publish.retain);
+        let user = user.map(|user| Arc::clone(&user.name));
         let retained_version =
             if publish.retain { self.take_retained_version(net, &topic) } else { 0 };
-        let intake = Intake { now_ns, routed_version, source, retained_version };
+        let intake =
+            Intake { now_ns, routed_version, source, retained_version, user: user.as_ref() };
         let message = if by_bridge && self.passes_on(&to, source) {
             Message::from_bridge(topic, publish, intake, net.shared_input())
         } else {
@@ -193,7 +196,7 @@ impl Shard {
         });
     }
 
-    /// Publishes the will of a session, with the same rights and routes as any message.
+    /// Publishes the will of a session, with the same rights and routes as any message of its user.
     pub(in crate::shard) fn publish_will(
         &mut self,
         net: &mut Net,
@@ -213,29 +216,12 @@ impl Shard {
             routed_version: self.routing.version(),
             source: will.header().source,
             retained_version,
+            user: will.header().user.as_ref(),
         };
         let message = will.will_published(intake);
         let route = self.routing.lookup(message.topic());
         let to = route.to.clone();
         self.send_to(net, message, to, None);
-    }
-
-    /// Whether the rules do not allow a will that is due.
-    fn denies_will(&mut self, net: &Net, slot: SessionSlot, will: &Message) -> bool {
-        let publish = will.as_publish(net.now_ns());
-        let kind = PublishKind::new(publish.qos as u8, publish.retain);
-        let response_topic = publish.properties.response_topic;
-        let (access, topic) = match response_topic {
-            _ if !self.publishing(slot, publish.topic).has(kind) => {
-                (Access::Publish(kind), publish.topic)
-            }
-            Some(topic) if self.may_not_answer_to(slot, topic) => (Access::Receive, topic),
-            _ => return false,
-        };
-        self.stats.denied_wills_total.increment();
-        let cause = self.cause_of(slot, access, topic);
-        self.log_denied(net, slot, "publish a will", topic, &cause);
-        true
     }
 
     /// Publishes the broker's own figures as retained messages of QoS 0: a subscriber that misses
@@ -254,6 +240,7 @@ impl Shard {
                 routed_version: self.routing.version(),
                 source: Source::BROKER,
                 retained_version,
+                user: None,
             };
             let route = self.routing.lookup(&value.topic);
             let to = route.to.clone();

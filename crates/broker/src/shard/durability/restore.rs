@@ -47,8 +47,8 @@ impl Shard {
     }
 
     fn restore_session(&mut self, found: FoundSession, groups: &Groups) {
-        let FoundSession { record, queue, has_will, subscriptions, restored } = found;
-        let journaled = JournaledSession { queue, level: record.level, has_will };
+        let FoundSession { record, queue, will, subscriptions, restored } = found;
+        let journaled = JournaledSession { queue, level: record.level, has_will: will.is_some() };
         let stored = restored.queued.len() + restored.exchanges.len();
         let limits = self.session_limits_for(&record.key, true);
         let machine = self.durability.make_machine(Some(&journaled), |recorder| {
@@ -59,7 +59,7 @@ impl Shard {
         session.restore_version(record.version);
         // Whether the user is in a password file is asked when it logs in.
         let user = record.user.map(|name| User { name, is_listed: false, rules: None });
-        session.access = SessionAccess::restored(user);
+        session.access = SessionAccess::restored(user, will.and_then(|will| will.token_says));
         session.set_queue_policy(record.queue_policy);
         session.journal.stored.count = stored as u32;
         self.sessions.count_places(slot);

@@ -108,12 +108,13 @@ impl Shard {
             Some((WillState { message, delay_s }, due_ns)) => {
                 let Body::Here(message) = &message.message else { return BatchSeq::DONE };
                 let due_unix_ns = due_ns.map(|due_ns| wall.to_unix(due_ns));
+                let token_says = self.word_of_token(slot, message);
                 let id = self.will_id(message, journaled.level);
                 let record = Record::Put {
                     queue: journaled.queue,
                     key: keys::WILL,
                     version: 0,
-                    value: &WillRecord { delay_s, due_unix_ns }.encode(),
+                    value: &WillRecord { delay_s, due_unix_ns, token_says }.encode(),
                     message: id,
                 };
                 self.append(record, journaled.level, urgency)
@@ -125,6 +126,14 @@ impl Shard {
             journaled.has_will = has_will;
         }
         batch
+    }
+
+    /// The client of a session has another token, whose rules may say something else of its will.
+    pub(in crate::shard) fn record_word_of_token(&mut self, slot: SessionSlot) {
+        if let Some((will, _)) = self.sessions[slot].machine.will() {
+            let will = (will.clone(), None);
+            self.record_will(slot, Some(will), Urgency::Rides);
+        }
     }
 
     /// The number of a will's message, whose expiry has not begun.

@@ -42,7 +42,7 @@ fn expiring(
     let source = Source::for_client(&client);
     let properties = PublishProperties { message_expiry_s, ..Default::default() };
     let publish = Publish { topic, payload, retain: true, properties, ..Publish::default() };
-    let intake = Intake { now_ns: 0, routed_version, source, retained_version };
+    let intake = Intake { now_ns: 0, routed_version, source, retained_version, user: None };
     Message::from_publish(topic.into(), &publish, intake)
 }
 
