@@ -14,7 +14,8 @@ use tacho_journal::{Committer, Journal, OpenError, Opened, Options, Step};
 use tacho_net::sim::{Faults, Peer, Simulation};
 use tacho_net::{LoopConfig, Mailbox, Remote, mailboxes};
 
-use crate::access::{AccessControl, Audit, Logins, SharedAccess};
+use crate::access::{AccessControl, Audit, Logins, SharedAccess, SimulatedLogins};
+use crate::authentication::AuthMethods;
 use crate::bridge::Bridges;
 use crate::config::{Config, ConfigError};
 use crate::durable::reader::Reader;
@@ -23,7 +24,7 @@ use crate::durable::threads::{RecoveredBroker, recover};
 use crate::durable::{Durable, JournalError, WallClock};
 use crate::mail::Mail;
 use crate::server::loop_limits;
-use crate::shard::{Shard, Shared};
+use crate::shard::{Authenticators, Shard, Shared};
 use crate::stats::ShardStats;
 
 pub use crate::shard::{Held, OverLimit, Totals};
@@ -36,6 +37,7 @@ pub struct Cluster {
     remote: Remote<Mail>,
     committer: Option<Committer>,
     access: AccessControl,
+    logins: Arc<SimulatedLogins>,
 }
 
 /// The journal's committer, if there is a journal, and what each shard starts with.
@@ -154,11 +156,14 @@ impl Cluster {
         let remote = boxes[0].remote();
         let access = AccessControl::open(config, remote.clone(), Audit::default())
             .map_err(ConfigError::Access)?;
-        let logins = Logins::AtOnce(remote.clone());
+        let simulated_logins = Arc::new(SimulatedLogins::new(remote.clone()));
+        let logins = Logins::Simulated(Arc::clone(&simulated_logins));
         // Invariant: a machine that runs tests has random numbers.
         let shared_access = SharedAccess::new(config, &access, logins, None).expect("randomness");
         let maxima = (connections_max, usize::MAX);
         let mut shared = Shared::new(config, transports, shared_access, maxima);
+        let methods = AuthMethods::default();
+        shared.authenticators = Some(Authenticators { methods, remote: remote.clone() });
         shared.bridges = Arc::new(Bridges::open(config)?);
         let stats: Vec<_> = (0..config.shards).map(|_| Arc::new(ShardStats::default())).collect();
         let (committer, parts) = start(&mut shared, &remote)?;
@@ -175,7 +180,8 @@ impl Cluster {
         let shards: Vec<_> = boxes.into_iter().enumerate().map(shard).collect();
         let Seeds { seed, faults, now_ns } = seeds;
         let simulation = Simulation::new(seed, faults, now_ns, shards);
-        Ok(Self { simulation, shared, stats, remote, committer, access })
+        let logins = simulated_logins;
+        Ok(Self { simulation, shared, stats, remote, committer, access, logins })
     }
 
     /// Commits what the shards have appended to the journal, and notifies the shards that wait for
@@ -192,6 +198,23 @@ impl Cluster {
     /// The files of access control.
     pub const fn access(&self) -> &AccessControl {
         &self.access
+    }
+
+    /// From now on logins that need verification wait for [`Self::answer_login`], or not. Those
+    /// that wait go on waiting.
+    pub fn hold_logins(&self, is_held: bool) {
+        self.logins.hold(is_held);
+    }
+
+    /// How many wait.
+    pub fn logins_waiting(&self) -> usize {
+        self.logins.len()
+    }
+
+    /// Verifies the login that waits at this place and answers so many times; with 0 it is never
+    /// answered.
+    pub fn answer_login(&self, at: usize, times: u32) {
+        self.logins.answer(at, times);
     }
 
     /// The journal, if there is one.
@@ -243,6 +266,12 @@ impl Cluster {
         held.loop_connections = self.simulation.net(shard).map_or(0, |net| net.connections());
         held.mails = self.remote.mailbox_len(shard);
         held
+    }
+
+    /// Bytes to clients of a shard's sessions that have not left.
+    pub fn output_bytes(&self, shard: usize) -> usize {
+        let net = self.simulation.net(shard);
+        net.map_or(0, |net| self.simulation.handler(shard).output_bytes(net))
     }
 
     /// Groups of shared subscriptions that are referenced anywhere, also by remembered routes.

@@ -27,6 +27,8 @@ pub(crate) use control::Looked;
 
 pub(crate) use key_fetch::{KeyFetcher, KeyThread, KeysWanted};
 
+#[cfg(feature = "sim")]
+pub(crate) use logins::SimulatedLogins;
 pub(crate) use logins::{AnswerTo, Credentials, LoginJob, Logins};
 
 pub(crate) use unix_offset::UnixOffset;

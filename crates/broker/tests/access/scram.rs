@@ -267,3 +267,27 @@ fn a_user_that_goes_during_the_exchange_is_refused() {
     auth(&mut client, CONTINUE, "SCRAM-SHA-256", &exchange.last(&server_first).0);
     assert_eq!(expect_connack(&mut client).0, WRONG);
 }
+
+/// A password that is changed between the two messages counts, and not the one before. What has
+/// nothing to do with the user does not matter.
+#[test]
+fn a_password_that_changes_during_the_exchange_is_asked_for_anew() {
+    let files = Files::new(&[], None);
+    scram_users(&files, &BOTH);
+    let broker = files.broker(1, "");
+    let method = "SCRAM-SHA-256";
+    for (change, expected) in [
+        (("bob", "new", ScramHash::Sha512), ReasonCode::SUCCESS),
+        (("ann", "new", ScramHash::Sha256), WRONG),
+    ] {
+        let exchange = Exchange::new(ScramHash::Sha256, "ann", "word");
+        let mut client = begin(&broker, "c", method, Some(&exchange.first()));
+        let (_, server_first) = expect_auth(&mut client);
+        let before = broker.counter("access_reloads_total");
+        scram_users(&files, &[change]);
+        broker.reload_access();
+        wait_until("a reload", || broker.counter("access_reloads_total") == before + 1);
+        auth(&mut client, CONTINUE, method, &exchange.last(&server_first).0);
+        assert_eq!(expect_connack(&mut client).0, expected);
+    }
+}

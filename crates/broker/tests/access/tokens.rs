@@ -281,7 +281,7 @@ fn a_token_may_be_the_user_name_and_a_listener_may_admit_anonymous_clients() {
 }
 
 /// A CONNECT by the method whose data is a token.
-fn by_method<'a>(client_id: &'a str, token: &'a str) -> Connect<'a> {
+pub(super) fn by_method<'a>(client_id: &'a str, token: &'a str) -> Connect<'a> {
     let properties = ConnectProperties {
         authentication_method: Some("JWT"),
         authentication_data: Some(token.as_bytes()),

@@ -10,9 +10,11 @@ use tacho_net::{ConnId, Remote};
 use tacho_session::{AuthAnswer, AuthRequest, Authentication};
 
 use super::login_end::EndSource;
+use super::methods::{Method, Validity};
 use super::refused_logins::LoginRefusal;
+use crate::access::SharedAccess;
 use crate::authentication::{
-    AuthClient, AuthExchange, AuthMethods, AuthReply, AuthStep, AuthUser, ExchangeRef,
+    AuthClient, AuthExchange, AuthFailure, AuthMethods, AuthReply, AuthStep, AuthUser, ExchangeRef,
 };
 use crate::keys::{ConnectingClient, User};
 use crate::mail::Mail;
@@ -35,11 +37,40 @@ pub(crate) struct Exchange {
     remote: Remote<Mail>,
     /// Of CONNECT.
     username: Option<Box<str>>,
-    /// The method's side of the exchange under way.
-    state: Option<Box<dyn AuthExchange>>,
+    /// The exchange under way.
+    state: Option<ExchangeState>,
     packet_size_max: u32,
     /// Until CONNACK.
     waiting: Option<HeldConnect>,
+}
+
+/// An exchange that is under way.
+struct ExchangeState {
+    method: Method,
+    /// The method's side.
+    steps: Box<dyn AuthExchange>,
+    /// What a token is verified by again, if keys change before its answer comes.
+    first_data: Option<Vec<u8>>,
+}
+
+impl ExchangeState {
+    /// Begins an exchange. `username` is that of CONNECT.
+    fn begin(
+        method: Method,
+        access: &SharedAccess,
+        client: &AuthClient<'_>,
+        username: Option<&str>,
+    ) -> Self {
+        let steps = method.begin(access, client, username);
+        Self { method, steps, first_data: None }
+    }
+
+    fn step(&mut self, data: Option<&[u8]>, reply: AuthReply) {
+        if self.method.is_token() {
+            self.first_data = data.map(<[u8]>::to_vec);
+        }
+        self.steps.step(data, reply);
+    }
 }
 
 /// A CONNECT that waits for its authentication.
@@ -75,7 +106,8 @@ impl Shard {
             password: connect.password,
             again: false,
         };
-        let mut state = method.begin(&self.shared.access, &asked, connect.username);
+        let access = &self.shared.access;
+        let mut state = ExchangeState::begin(method, access, &asked, connect.username);
         let number = self.connections.next_exchange();
         let reply = reply_by_mail(remote.clone(), self.id, exchange_ref(conn, number));
         state.step(connect.properties.authentication_data, reply);
@@ -177,7 +209,8 @@ impl Shard {
         let begun = exchange.and_then(|exchange| {
             let method = self.auth_method(exchange.rules.method(), listener)?;
             let client = AuthClient { client_id, username: None, password: None, again: true };
-            Some(method.begin(&self.shared.access, &client, exchange.username.as_deref()))
+            let (access, username) = (&self.shared.access, exchange.username.as_deref());
+            Some(ExchangeState::begin(method, access, &client, username))
         });
         let Some(state) = begun else {
             let why = "the authentication method is not available any more";
@@ -195,16 +228,25 @@ impl Shard {
         &mut self,
         net: &mut Net,
         to: ExchangeRef,
-        step: AuthStep,
+        mut step: AuthStep,
     ) {
         let conn = match self.connections.at(to.connection as usize) {
             Connection::Authenticating { id, .. } | Connection::Active { id, .. } => id,
             _ => return,
         };
-        let exchange = self.connections.exchanges.get_mut(&to.connection);
+        let exchange = self.connections.exchanges.get(&to.connection);
         let Some(exchange) = exchange.filter(|exchange| exchange.number == to.number) else {
             return;
         };
+        if let (AuthStep::SuccessAs(user), Some(state)) = (&step, &exchange.state) {
+            let listener = self.connections.listener_of(conn);
+            match self.validity(&state.method, listener, &user.name) {
+                Validity::Counts => {}
+                Validity::Lost => step = AuthStep::Failure(AuthFailure::BadCredentials),
+                Validity::Unknown(method) => return self.verify_again(conn, method),
+            }
+        }
+        let Some(exchange) = self.connections.exchanges.get_mut(&to.connection) else { return };
         let Some(answer) = exchange.rules.handle_verdict(step.verdict()) else { return };
         let ended = match step {
             AuthStep::Continue(_) => None,
@@ -236,7 +278,8 @@ impl Shard {
                 self.stats.failed_authentications_total.increment();
                 if let Some(HeldConnect { packet, client }) = exchange.waiting.take() {
                     let user = stored_connect(&packet).and_then(|connect| connect.username);
-                    let user = ended.as_ref().and_then(|ended| ended.claimed_user()).or(user);
+                    let claimed = ended.as_ref().and_then(|ended| ended.steps.claimed_user());
+                    let user = claimed.or(user);
                     let client = (&*client.key.client_id, user);
                     self.tell_failed_authentication(net, conn, &failure, client);
                 }
@@ -245,6 +288,29 @@ impl Shard {
             // Invariant: success and continuing are answered as above.
             _ => {}
         }
+    }
+
+    /// The keys of tokens have changed before the answer came: the new ones decide.
+    fn verify_again(&mut self, conn: ConnId, method: Method) {
+        let number = self.connections.next_exchange();
+        let client_id = self
+            .connections
+            .session_of(conn)
+            .map(|slot| Arc::clone(&self.sessions[slot].key().client_id));
+        let Some(exchange) = self.connections.exchanges.get_mut(&(conn.index() as u32)) else {
+            return;
+        };
+        let of_connect =
+            exchange.waiting.as_ref().map(|held| Arc::clone(&held.client.key.client_id));
+        let client_id = client_id.or(of_connect).unwrap_or_default();
+        let data = exchange.state.take().and_then(|state| state.first_data);
+        let (username, password, again) = (None, None, exchange.waiting.is_none());
+        let client = AuthClient { client_id: &client_id, username, password, again };
+        let (access, username) = (&self.shared.access, exchange.username.as_deref());
+        let mut state = ExchangeState::begin(method, access, &client, username);
+        let reply = reply_by_mail(exchange.remote.clone(), self.id, exchange_ref(conn, number));
+        state.step(data.as_deref(), reply);
+        (exchange.state, exchange.number) = (Some(state), number);
     }
 
     pub(super) fn send_auth(
@@ -294,12 +360,6 @@ impl Shard {
             return;
         }
         if let Some(AuthUser { name, is_listed, rules, ends_in_s, .. }) = user {
-            let users = self.access.users(self.connections.listener_of(conn));
-            if is_listed && users.is_none_or(|users| users.get(&name).is_none()) {
-                // Since the exchange has begun.
-                self.refuse_login(net, conn, &connect, &client, LoginRefusal::Wrong);
-                return;
-            }
             self.limit_login(net, conn, ends_in_s, EndSource::Token);
             client.user = Some(User { name, is_listed, rules });
         }

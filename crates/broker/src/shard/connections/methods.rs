@@ -23,7 +23,22 @@ pub(in crate::shard) enum Method {
     Token(Arc<TokenVerifier>),
 }
 
+/// What the success of an exchange is worth when its answer comes: users and keys may have changed
+/// since it began.
+pub(super) enum Validity {
+    Counts,
+    /// The user is gone, or has another password.
+    Lost,
+    /// This decides now, and has not been asked.
+    Unknown(Method),
+}
+
 impl Method {
+    /// Whether its data is a token.
+    pub(super) const fn is_token(&self) -> bool {
+        matches!(self, Self::Token(_))
+    }
+
     /// Begins an exchange. `username` is that of CONNECT, also when the client authenticates again.
     pub(super) fn begin(
         &self,
@@ -64,6 +79,27 @@ impl Shard {
         let hash = ScramHash::ALL.into_iter().find(|hash| hash.method() == name)?;
         let users = self.access.users(listener).filter(|users| users.has_scram(hash))?;
         Some(Method::Scram(hash, Arc::clone(users)))
+    }
+}
+
+impl Shard {
+    /// What it is worth now that a method has found that a client is this user.
+    pub(super) fn validity(&self, method: &Method, listener: u16, name: &str) -> Validity {
+        match method {
+            Method::Program(_) => Validity::Counts,
+            Method::Scram(_, then) => match self.access.users(listener) {
+                Some(now) if Arc::ptr_eq(then, now) => Validity::Counts,
+                Some(now) if now.get(name).is_some() && now.get(name) == then.get(name) => {
+                    Validity::Counts
+                }
+                _ => Validity::Lost,
+            },
+            Method::Token(then) => match self.access.tokens() {
+                Some(now) if Arc::ptr_eq(then, now) => Validity::Counts,
+                Some(now) => Validity::Unknown(Method::Token(Arc::clone(now))),
+                None => Validity::Lost,
+            },
+        }
     }
 }
 
