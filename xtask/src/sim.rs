@@ -27,7 +27,14 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut cargo = shell::cargo();
     cargo.args(["test", "--release", "--locked", "-p", "tacho-broker", "--test", "sim", "--"]);
-    cargo.args(["--nocapture", "whole_shards", "durable_shards", "bridged_shards", "any_packets"]);
+    cargo.args([
+        "--nocapture",
+        "whole_shards",
+        "durable_shards",
+        "bridged_shards",
+        "ruled_shards",
+        "any_packets",
+    ]);
     for variable in ["TACHO_SIM_SEED", "TACHO_SIM_SEEDS"] {
         cargo.env_remove(variable);
     }

@@ -4,8 +4,9 @@
 //! whatever clients do (connect, resume, take over, subscribe, publish, read slowly, vanish) while
 //! the simulation delays mail, events and bytes, stalls shards and refuses connections. What they
 //! see is checked against the promises of the broker, see [`ledger`]; at the end everything must
-//! have been given back. [`bridged`] has a bridge to another broker. [`fuzz`] sends single
-//! connections whatever packets there are. [`held`] looks at one case by itself.
+//! have been given back. [`bridged`] has a bridge to another broker, [`ruled`] users and rules that
+//! change. [`fuzz`] sends single connections whatever packets there are. [`backpressure`] looks at
+//! one case by itself.
 //!
 //! A failing seed is printed with the command that runs it again. `TACHO_SIM_SEED=n` runs one seed,
 //! `TACHO_SIM_SEEDS=n` n seeds, `TACHO_SIM_SECONDS=n` as many as possible in that time, starting
@@ -17,6 +18,7 @@ mod bridged;
 mod client;
 mod fuzz;
 mod ledger;
+mod ruled;
 mod setup;
 mod wire;
 mod world;
@@ -32,6 +34,8 @@ const SEEDS: u64 = 3_000;
 const DURABLE_SEEDS: u64 = 200;
 /// Seeds of brokers with a journal and a bridge.
 const BRIDGED_SEEDS: u64 = 100;
+/// Seeds of brokers with users and rules.
+const RULED_SEEDS: u64 = 80;
 /// Connections fuzzed in an ordinary test run.
 const FUZZ_SEEDS: u64 = 2_000;
 
@@ -103,6 +107,11 @@ fn bridged_shards_keep_their_promises() {
 }
 
 #[test]
+fn ruled_shards_keep_to_their_rules() {
+    run_share("ruled_shards", 0, 1, RULED_SEEDS, ruled::run);
+}
+
+#[test]
 fn any_packets_are_answered_or_end_the_connection() {
     run_share("any_packets", 0, 1, FUZZ_SEEDS, fuzz::run);
 }
@@ -116,5 +125,6 @@ fn a_seed_is_one_run() {
             assert_eq!(first, second, "seed {seed} went another way the second time");
         }
         assert_eq!(bridged::run(seed), bridged::run(seed), "seed {seed} of a bridge");
+        assert_eq!(ruled::run(seed), ruled::run(seed), "seed {seed} with rules");
     }
 }
