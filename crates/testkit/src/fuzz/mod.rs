@@ -18,6 +18,8 @@ pub mod journal;
 pub mod proxy;
 #[cfg(feature = "scenario")]
 pub mod scenario;
+#[cfg(feature = "access")]
+pub mod scram;
 #[cfg(feature = "net")]
 pub mod websocket;
 
