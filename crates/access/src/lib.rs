@@ -29,6 +29,7 @@ mod client_rules;
 mod covers;
 mod decision;
 mod emqx;
+mod ends;
 mod file;
 mod hash;
 mod jwt;

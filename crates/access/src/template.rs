@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use tacho_topic::{FilterError, TopicFilter};
 
+use crate::ends::FilterEnds;
+
 /// The client that rules are asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Who<'a> {
@@ -66,8 +68,12 @@ impl Placeholder {
 /// Whether a name that a client has chosen may stand for a level: not if it could be read as a
 /// wildcard or as several levels.
 pub(crate) fn is_plain(value: &str) -> bool {
-    let is_special = |character: char| "+#/".contains(character) || character.is_control();
-    !value.is_empty() && !value.contains(is_special)
+    // Asked with each new topic: names in ASCII, which most are, take an instruction or two a byte.
+    let is_special = |byte: u8| matches!(byte, b'+' | b'#' | b'/') || byte.is_ascii_control();
+    let is_control = |character: char| character.is_control();
+    !value.is_empty()
+        && !value.bytes().any(is_special)
+        && (value.is_ascii() || !value.contains(is_control))
 }
 
 /// A topic filter with placeholders.
@@ -180,6 +186,18 @@ impl Template {
     /// Whether it has this placeholder.
     pub(crate) fn names(&self, placeholder: Placeholder) -> bool {
         self.levels.iter().any(|level| level.names(placeholder))
+    }
+
+    /// What all topics begin and end with, for any client.
+    pub(crate) fn ends(&self) -> FilterEnds {
+        let text = |level: &'_ Level| match level {
+            Level::Text(text) => Some(text.clone()),
+            _ => None,
+        };
+        let first: Vec<_> = self.levels.iter().map_while(text).collect();
+        let mut last: Vec<_> = self.levels.iter().rev().map_while(text).collect();
+        last.reverse();
+        FilterEnds::new(&first.join("/"), &last.join("/"))
     }
 
     pub(crate) const fn starts_with_dollar(&self) -> bool {

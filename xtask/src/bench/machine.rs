@@ -20,6 +20,9 @@ pub(crate) struct Machine {
     pub(crate) memory_gib: f64,
     pub(crate) kernel: String,
     pub(crate) virtualised: bool,
+    /// The nice value of this session's programs as a group, against all others (sched(7),
+    /// autogroup); 0 unless it was set.
+    pub(crate) group_nice: i32,
     pub(crate) rustc: String,
     pub(crate) mosquitto: String,
     pub(crate) revision: String,
@@ -49,11 +52,20 @@ impl Machine {
             memory_gib: kib / 1024.0 / 1024.0,
             kernel: version("uname", "-srm"),
             virtualised: cpuinfo.contains(" hypervisor"),
+            group_nice: fs::read_to_string("/proc/self/autogroup")
+                .ok()
+                .and_then(|text| group_nice(&text))
+                .unwrap_or(0),
             rustc: version("rustc", "--version"),
             mosquitto,
             revision: shell::output(&mut describe).unwrap_or_default().trim().to_owned(),
         }
     }
+}
+
+/// Of `/autogroup-63 nice -19`.
+fn group_nice(text: &str) -> Option<i32> {
+    text.trim().rsplit_once(" nice ")?.1.parse().ok()
 }
 
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
@@ -142,6 +154,13 @@ impl Steal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_priority_is_that_of_the_group() {
+        assert_eq!(group_nice("/autogroup-63 nice -19\n"), Some(-19));
+        assert_eq!(group_nice("/autogroup-63 nice 0\n"), Some(0));
+        assert_eq!(group_nice(""), None);
+    }
 
     #[test]
     fn steal_is_a_share_of_all_time() {

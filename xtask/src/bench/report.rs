@@ -100,6 +100,9 @@ fn readme(
         machine.rustc,
         machine.mosquitto,
     );
+    if machine.group_nice != 0 {
+        let _ = writeln!(text, "All programs ran at autogroup nice {}.", machine.group_nice);
+    }
     let _ = writeln!(
         text,
         "Broker on core {}, generator on core {}, MQTT 5.0, medians of {} interleaved rounds of \

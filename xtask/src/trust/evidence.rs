@@ -46,7 +46,11 @@ impl Evidence {
     /// Says where it is measured, before the first piece; a record has one machine.
     pub(super) fn sign(&mut self, seen: Machine) -> Result<()> {
         let virtual_machine = if seen.virtualised { ", a virtual machine" } else { "" };
-        let machine = format!("{}, {} cores{virtual_machine}", seen.cpu, seen.cores);
+        let priority = match seen.group_nice {
+            0 => String::new(),
+            nice => format!(", autogroup nice {nice}"),
+        };
+        let machine = format!("{}, {} cores{virtual_machine}{priority}", seen.cpu, seen.cores);
         if self.measured.is_empty() {
             (self.machine, self.revision) = (machine, seen.revision);
             return Ok(());

@@ -16,6 +16,7 @@ pub use limits::{ClientLimits, Exceeded};
 
 use crate::covers;
 use crate::decision::{Access, Cause, Decision};
+use crate::ends::Topic;
 use crate::file::FileError;
 use crate::kinds::{PublishKinds, SubscriptionKind};
 use crate::template::Who;
@@ -114,9 +115,14 @@ impl RuleSet {
     pub fn publishing(&self, who: &Who<'_>, topic: &str) -> PublishKinds {
         let client = self.client(who);
         let (mut open, mut allowed) = (PublishKinds::ALL, PublishKinds::NONE);
-        for rule in self.asked(&client) {
+        let topic = Topic::new(topic);
+        // The cheapest question first.
+        for rule in self.of_names(&client) {
             let decided = open.and(rule.publishes);
-            if decided.is_empty() || !rule.matches(topic, &client) {
+            let is_asked = !decided.is_empty()
+                && rule.matches(&topic, &client)
+                && rule.clients.hold(&client, rule.allows);
+            if !is_asked {
                 continue;
             }
             if rule.allows {
@@ -138,7 +144,8 @@ impl RuleSet {
             Access::Receive => rule.is_about_receiving(),
         };
         let mut asked = self.asked(&client).filter(is_about);
-        let hit = asked.find(|rule| rule.matches(topic, &client));
+        let topic = Topic::new(topic);
+        let hit = asked.find(|rule| rule.matches(&topic, &client));
         self.decision(hit, &client)
     }
 
@@ -151,7 +158,8 @@ impl RuleSet {
     ) -> Decision {
         let client = self.client(who);
         let mut asked = self.asked(&client).filter(|rule| rule.is_about(kind));
-        let hit = asked.find(|rule| rule.matches(topic, &client));
+        let topic = Topic::new(topic);
+        let hit = asked.find(|rule| rule.matches(&topic, &client));
         self.decision(hit, &client)
     }
 
@@ -193,14 +201,17 @@ impl RuleSet {
 
     /// The rules that are about a client, in their order.
     fn asked<'a>(&'a self, client: &Client<'a>) -> impl Iterator<Item = &'a FileRule> {
+        let client = *client;
+        self.of_names(&client).filter(move |rule| rule.clients.hold(&client, rule.allows))
+    }
+
+    /// Those that a client's user and roles lead to.
+    fn of_names<'a>(&'a self, client: &Client<'a>) -> impl Iterator<Item = &'a FileRule> + use<'a> {
         let own = client.who.user.and_then(|user| self.by_user.get(user));
-        let of_roles = self.roles_of(client.who.user).iter();
+        let of_roles = client.roles.iter();
         let of_roles = of_roles.map(|role| &self.by_role[role.0 as usize]);
         let lists = [&self.general].into_iter().chain(own).chain(of_roles);
-        let client = *client;
-        let rules =
-            Merged::new(lists.map(Vec::as_slice)).map(|number| &self.rules[number as usize]);
-        rules.filter(move |rule| rule.clients.hold(&client, rule.allows))
+        Merged::new(lists.map(Vec::as_slice)).map(|number| &self.rules[number as usize])
     }
 
     fn decision(&self, hit: Option<&FileRule>, client: &Client<'_>) -> Decision {
@@ -231,7 +242,19 @@ impl<'a> Merged<'a> {
 impl Iterator for Merged<'_> {
     type Item = u32;
 
+    #[inline]
     fn next(&mut self) -> Option<u32> {
+        if self.others.is_empty() {
+            let (&head, rest) = self.first.split_first()?;
+            self.first = rest;
+            return Some(head);
+        }
+        self.next_of_several()
+    }
+}
+
+impl Merged<'_> {
+    fn next_of_several(&mut self) -> Option<u32> {
         let heads = self.others.iter().chain([&self.first]).filter_map(|list| list.first());
         let least = *heads.min()?;
         for list in self.others.iter_mut().chain([&mut self.first]) {

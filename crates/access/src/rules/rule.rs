@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::address::AddressRange;
+use crate::ends::{FilterEnds, Topic};
 use crate::kinds::{PublishKinds, SubscriptionKind, SubscriptionTerms};
 use crate::template::{NamePattern, Placeholder, Template, Who, is_plain};
 
@@ -56,8 +57,13 @@ pub(super) struct FileRule {
 
 impl FileRule {
     /// The filter that matches a topic, for one client.
-    pub(super) fn matches(&self, topic: &str, client: &Client<'_>) -> bool {
-        self.templates(client).any(|template| template.matches(topic, client.who))
+    #[inline]
+    pub(super) fn matches(&self, topic: &Topic<'_>, client: &Client<'_>) -> bool {
+        let mut filters = self.filters.iter().filter(|filter| filter.ends.may_match(topic));
+        filters.any(|filter| {
+            let template = filter.template_for(client.names, self.allows);
+            template.is_some_and(|template| template.matches(topic.text(), client.who))
+        })
     }
 
     /// Its filters, as far as they have topics for a client.
@@ -164,6 +170,7 @@ pub(super) struct RuleFilter {
     uses: [bool; 2],
     /// By placeholder, the filter up to there, for rules that deny.
     cuts: [Option<Box<Template>>; 2],
+    ends: FilterEnds,
 }
 
 impl RuleFilter {
@@ -171,7 +178,11 @@ impl RuleFilter {
         let uses = Placeholder::ALL.map(|name| template.names(name));
         let cut = |name| template.cut_at(name).filter(|_| !allows).map(Box::new);
         let cuts = Placeholder::ALL.map(cut);
-        Self { template, uses, cuts }
+        let mut ends = template.ends();
+        if cuts.iter().any(Option::is_some) {
+            ends.open(); // The filter up to a placeholder goes on with any text.
+        }
+        Self { template, uses, cuts, ends }
     }
 
     /// The filter for a client with these names. A name with special characters must not widen what
@@ -201,7 +212,7 @@ enum NameForm {
 #[derive(Clone, Copy)]
 pub(super) struct Client<'a> {
     pub(super) who: &'a Who<'a>,
-    roles: &'a [RoleId],
+    pub(super) roles: &'a [RoleId],
     /// By placeholder.
     names: [NameForm; 2],
 }
