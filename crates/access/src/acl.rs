@@ -180,10 +180,18 @@ impl Acl {
 
     /// The rules about what a client may receive, in the order in which they are asked.
     pub(crate) fn asked(&self, who: &Who<'_>) -> impl Iterator<Item = Rule<'_>> {
-        let patterns = Some(&self.patterns).filter(|_| self.may_use_patterns(who));
-        let lists = self.own(who).into_iter().chain(patterns);
-        let entries = lists.flat_map(|list| list.asked(Access::Receive));
+        let entries = self.lists(who).flat_map(|list| list.asked(Access::Receive));
         entries.map(|entry| Rule { template: &entry.template, allows: entry.may != May::Nothing })
+    }
+
+    /// How many entries are for a client, whatever they are about.
+    pub(crate) fn len_for(&self, who: &Who<'_>) -> usize {
+        self.lists(who).map(List::len).sum()
+    }
+
+    fn lists(&self, who: &Who<'_>) -> impl Iterator<Item = &List> {
+        let patterns = Some(&self.patterns).filter(|_| self.may_use_patterns(who));
+        self.own(who).into_iter().chain(patterns)
     }
 
     fn own(&self, who: &Who<'_>) -> Option<&List> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::toml_text::shown;
+use crate::file::shown;
 
 /// Addresses that begin with the same bits. An IPv6 address that stands for one of IPv4 counts as
 /// that.

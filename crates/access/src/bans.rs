@@ -13,7 +13,8 @@ use toml::value::{Datetime, Offset};
 
 use crate::address::{AddressRange, mask};
 use crate::file::FileError;
-use crate::toml_text::{Wrong, parse_text, shown};
+use crate::file::shown;
+use crate::toml_text::{Wrong, parse_text};
 
 const BANS_MAX: usize = 1_000_000;
 const REASON_CHARS_MAX: usize = 200;

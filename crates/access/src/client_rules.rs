@@ -62,6 +62,31 @@ impl ClientRules<'_> {
         kind: &SubscriptionKind<'_>,
         steps: &mut Steps,
     ) -> Coverage {
+        self.coverage(who, filter, kind, steps, None)
+    }
+
+    /// A topic of a filter that is not [covered](Self::covers) as a whole: one that the client may
+    /// not subscribe to or receive from. `None` if there is none, or it takes too many steps.
+    pub fn denied_topic(
+        &self,
+        who: &Who<'_>,
+        filter: &TopicFilter,
+        kind: &SubscriptionKind<'_>,
+        steps: &mut Steps,
+    ) -> Option<String> {
+        let mut denied = String::new();
+        let coverage = self.coverage(who, filter, kind, steps, Some(&mut denied));
+        (coverage == Coverage::Partial).then_some(denied)
+    }
+
+    fn coverage(
+        &self,
+        who: &Who<'_>,
+        filter: &TopicFilter,
+        kind: &SubscriptionKind<'_>,
+        steps: &mut Steps,
+        mut denied: Option<&mut String>,
+    ) -> Coverage {
         if self.token.is_some_and(TokenAcl::allows_all) {
             return Coverage::Whole;
         }
@@ -73,7 +98,7 @@ impl ClientRules<'_> {
                 return Coverage::Whole;
             }
             if is_closed {
-                return every_topic(filter, own.into_iter(), who, steps);
+                return every_topic(filter, own.into_iter(), who, steps, denied);
             }
             // A wildcard matches no first level that begins with `$`.
             let first = filter.levels().next().filter(|level| level.starts_with('$'));
@@ -81,11 +106,11 @@ impl ClientRules<'_> {
             // Invariant: the first level of a filter, with `#` behind it, is a filter.
             let Ok(template) = Template::literal(&rest) else { return Coverage::Undecided };
             let rest = Rule { template: &template, allows: true };
-            return every_topic(filter, own.into_iter().chain([rest]), who, steps);
+            return every_topic(filter, own.into_iter().chain([rest]), who, steps, denied);
         };
-        for asked in list.about_subscribing(who, kind) {
+        for asked in list.about_subscribing(who, kind, steps) {
             let rules = own.iter().copied().chain(asked);
-            match every_topic(filter, rules, who, steps) {
+            match every_topic(filter, rules, who, steps, denied.as_deref_mut()) {
                 Coverage::Whole => {}
                 other => return other,
             }

@@ -15,33 +15,53 @@ use crate::template::{LevelFor, Template, Who};
 
 /// Looks at rules after which a decision is given up: well below a millisecond.
 pub const STEPS_MAX: usize = 10_000;
+/// In topics that are named: a level that no rule has.
+const ANY_LEVEL: &str = "x";
+/// For all filters of a request.
+const ALL_STEPS: usize = 10 * STEPS_MAX;
+/// Rules that are passed over in the time of a look at one.
+const PASSED_PER_STEP: usize = 4;
 
 /// What the filters of one request may cost together: a client may send any number of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Steps(usize);
+pub struct Steps {
+    left: usize,
+    /// Rules that were passed over since they are about something else. Files have limits for
+    /// them, and they do not count for the decision.
+    passed: usize,
+}
 
 impl Default for Steps {
     fn default() -> Self {
-        Self(10 * STEPS_MAX)
+        Self { left: ALL_STEPS, passed: 0 }
     }
 }
 
 impl Steps {
-    /// How many are left.
+    /// How much was done so far, in looks at a rule.
     #[must_use]
-    pub const fn left(self) -> usize {
-        self.0
+    pub const fn done(self) -> usize {
+        ALL_STEPS - self.left + self.passed / PASSED_PER_STEP
+    }
+
+    /// What was done beside counts as work, but leaves as much for the decisions.
+    pub const fn add_work(&mut self, beside: Self) {
+        self.pass_over(beside.done() * PASSED_PER_STEP);
+    }
+
+    pub(crate) const fn pass_over(&mut self, rules: usize) {
+        self.passed += rules;
     }
 
     /// What is left for one filter.
     fn for_one(self) -> usize {
-        self.0.min(STEPS_MAX)
+        self.left.min(STEPS_MAX)
     }
 
     /// Takes so many; false if there are not as many for one filter.
     fn take(&mut self, steps: usize) -> bool {
         let has_enough = steps <= self.for_one();
-        self.0 = self.0.saturating_sub(steps);
+        self.left = self.left.saturating_sub(steps);
         has_enough
     }
 }
@@ -64,12 +84,14 @@ pub(crate) struct Rule<'a> {
     pub(crate) allows: bool,
 }
 
-/// Decides whether the rules, the first one first, allow every topic that `filter` matches.
+/// Decides whether the rules, the first one first, allow every topic that `filter` matches. A topic
+/// that they deny goes to `denied`, if it is wanted.
 pub(crate) fn every_topic<'a>(
     filter: &TopicFilter,
     rules: impl Iterator<Item = Rule<'a>>,
     who: &Who<'a>,
     steps: &mut Steps,
+    denied: Option<&mut String>,
 ) -> Coverage {
     let levels: Vec<&str> = filter.levels().collect();
     let first_is_wild = filter.starts_with_wildcard();
@@ -79,13 +101,25 @@ pub(crate) fn every_topic<'a>(
     let steps_max = steps.for_one();
     let rules: Vec<Rule<'a>> = rules.filter(may_match).take(steps_max + 1).collect();
     if filter.is_exact() {
-        return only_topic(filter.as_str(), &rules, who, steps);
+        let topic = filter.as_str();
+        if let Some(denied) = denied {
+            topic.clone_into(denied);
+        }
+        return only_topic(topic, &rules, who, steps);
     }
     let all: Vec<u32> = (0..rules.len() as u32).collect();
     let taken = all.len();
-    let seen = HashSet::new();
-    let mut walk = Walk { levels, first_is_wild, rules, who, seen, steps: taken, steps_max };
-    let coverage = if taken > steps_max { Coverage::Undecided } else { walk.run(all) };
+    let mut walk = Walk {
+        levels,
+        first_is_wild,
+        rules,
+        who,
+        seen: HashSet::new(),
+        steps: taken,
+        steps_max,
+        keeps_words: denied.is_some(),
+    };
+    let coverage = if taken > steps_max { Coverage::Undecided } else { walk.run(all, denied) };
     steps.take(walk.steps);
     coverage
 }
@@ -108,6 +142,14 @@ struct Walk<'a, 'f> {
     seen: HashSet<State>,
     steps: usize,
     steps_max: usize,
+    /// Whether a denied topic is to be named.
+    keeps_words: bool,
+}
+
+/// A state that is to be looked at, and the levels that led to it, if they are kept.
+struct OpenState {
+    state: State,
+    word: Vec<String>,
 }
 
 /// How many levels are read, and the rules that may still match, in their order.
@@ -120,32 +162,55 @@ struct State {
 }
 
 impl<'a> Walk<'a, '_> {
-    fn run(&mut self, all: Vec<u32>) -> Coverage {
-        let mut open = vec![State { depth: 0, alive: all, is_empty: false }];
-        while let Some(state) = open.pop() {
+    fn run(&mut self, all: Vec<u32>, denied: Option<&mut String>) -> Coverage {
+        let state = State { depth: 0, alive: all, is_empty: false };
+        let mut open = vec![OpenState { state, word: Vec::new() }];
+        while let Some(next) = open.pop() {
+            let state = &next.state;
             let depth = state.depth;
             let has_ended = depth >= self.levels.len();
-            let goes_on = self.levels.last() == Some(&"#") && depth + 1 >= self.levels.len();
+            let goes_on = self.goes_on(depth);
             if state.is_empty && has_ended && !goes_on {
                 continue;
             }
-            match self.settled(&state) {
-                Some(true) => continue,
-                Some(false) => return Coverage::Partial,
-                None => {}
-            }
             let may_end = depth > 0 && !state.is_empty && (has_ended || goes_on);
-            if may_end && !self.allows_end(&state) {
-                return Coverage::Partial;
+            match self.settled(state) {
+                Some(true) => continue,
+                None if !may_end || self.allows_end(state) => {}
+                Some(false) | None => {
+                    if let Some(denied) = denied {
+                        *denied = self.topic_of(next);
+                    }
+                    return Coverage::Partial;
+                }
             }
             if has_ended && !goes_on {
                 continue;
             }
-            if !self.push_next(&state, &mut open) {
+            if !self.push_next(&next, &mut open) {
                 return Coverage::Undecided;
             }
         }
         Coverage::Whole
+    }
+
+    /// Whether any further levels may follow so many.
+    fn goes_on(&self, depth: usize) -> bool {
+        self.levels.last() == Some(&"#") && depth + 1 >= self.levels.len()
+    }
+
+    /// A topic of a state whose topics are denied, at least the one that ends there: the levels
+    /// that were read, and any for those that are still missing.
+    fn topic_of(&self, OpenState { state, mut word }: OpenState) -> String {
+        let (mut depth, mut is_empty) = (state.depth, state.is_empty);
+        while depth == 0 || is_empty || !(depth >= self.levels.len() || self.goes_on(depth)) {
+            let wanted = self.levels.get(depth).filter(|level| !matches!(**level, "+" | "#"));
+            let level = wanted.copied().unwrap_or(ANY_LEVEL);
+            word.push(level.to_owned());
+            is_empty = depth == 0 && level.is_empty();
+            depth += 1;
+        }
+        word.join("/")
     }
 
     /// What all topics of a state come to, if that is known already.
@@ -176,7 +241,14 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// Adds the states one level further; false if they are too many.
-    fn push_next(&mut self, state: &State, open: &mut Vec<State>) -> bool {
+    fn push_next(&mut self, from: &OpenState, open: &mut Vec<OpenState>) -> bool {
+        let (state, keeps_words) = (&from.state, self.keeps_words);
+        let word = |level: &str| match keeps_words {
+            true => {
+                from.word.iter().map(String::as_str).chain([level]).map(str::to_owned).collect()
+            }
+            false => Vec::new(),
+        };
         // Rules by the level that they want, and those that take any.
         let mut by_text: BTreeMap<Cow<'_, str>, Vec<u32>> = BTreeMap::new();
         let mut any = Vec::new();
@@ -197,22 +269,30 @@ impl<'a> Walk<'a, '_> {
         if let Some(&text) = wanted {
             let named = by_text.remove(text).unwrap_or_default();
             let is_empty = depth == 1 && text.is_empty();
-            return self.push(State { depth, alive: merged(&any, &named), is_empty }, open);
+            let state = State { depth, alive: merged(&any, &named), is_empty };
+            return self.push(OpenState { state, word: word(text) }, open);
         }
         for (text, named) in &by_text {
             if state.depth == 0 && self.first_is_wild && text.starts_with('$') {
                 continue;
             }
             let is_empty = depth == 1 && text.is_empty();
-            if !self.push(State { depth, alive: merged(&any, named), is_empty }, open) {
+            let state = State { depth, alive: merged(&any, named), is_empty };
+            if !self.push(OpenState { state, word: word(text) }, open) {
                 return false;
             }
         }
         // All other levels; last, so that it is looked at first: most refusals are found here.
-        self.push(State { depth, alive: any, is_empty: false }, open)
+        let mut other = ANY_LEVEL.to_owned();
+        while keeps_words && by_text.contains_key(&*other) {
+            other.push_str(ANY_LEVEL);
+        }
+        let state = State { depth, alive: any, is_empty: false };
+        self.push(OpenState { state, word: word(&other) }, open)
     }
 
-    fn push(&mut self, mut state: State, open: &mut Vec<State>) -> bool {
+    fn push(&mut self, next: OpenState, open: &mut Vec<OpenState>) -> bool {
+        let OpenState { mut state, word } = next;
         // A rule behind one that matches whatever follows is never asked.
         let is_last = |&rule: &u32| self.rules[rule as usize].template.is_open_at(state.depth);
         if let Some(last) = state.alive.iter().position(is_last) {
@@ -223,7 +303,7 @@ impl<'a> Walk<'a, '_> {
             return false;
         }
         if self.seen.insert(state.clone()) {
-            open.push(state);
+            open.push(OpenState { state, word });
         }
         true
     }

@@ -65,6 +65,19 @@ pub fn read_text(path: &Path) -> Result<String, FileError> {
     })
 }
 
+/// Of a name or a filter in an error.
+const CHARS_MAX: usize = 64;
+
+/// What others chose, for errors: escaped and cut.
+pub(crate) fn cut(text: &str) -> String {
+    text.chars().take(CHARS_MAX).collect::<String>().escape_debug().to_string()
+}
+
+/// The same in backticks.
+pub(crate) fn shown(text: &str) -> String {
+    format!("`{}`", cut(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

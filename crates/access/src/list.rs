@@ -1,7 +1,7 @@
 //! The access rules of a broker: a file in our own format, or one of mosquitto.
 
 use crate::acl::Acl;
-use crate::covers::{Rule, STEPS_MAX};
+use crate::covers::{Rule, STEPS_MAX, Steps};
 use crate::decision::{Access, Cause, Decision};
 use crate::kinds::{PublishKinds, SubscriptionKind};
 use crate::rules::{ClientLimits, RuleSet};
@@ -88,9 +88,14 @@ impl AccessList {
         &'a self,
         who: &'a Who<'a>,
         kind: &SubscriptionKind<'_>,
+        steps: &mut Steps,
     ) -> Vec<Vec<Rule<'a>>> {
         match self {
-            Self::Mosquitto(acl) => vec![acl.asked(who).take(STEPS_MAX + 1).collect()],
+            Self::Mosquitto(acl) => {
+                let asked: Vec<Rule<'_>> = acl.asked(who).take(STEPS_MAX + 1).collect();
+                steps.pass_over(acl.len_for(who).saturating_sub(asked.len()));
+                vec![asked]
+            }
             Self::Rules(rules) => {
                 let subscribing = rules.about_subscribing(who, kind);
                 [subscribing].into_iter().chain(rules.about_receiving(who)).collect()

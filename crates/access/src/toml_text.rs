@@ -49,9 +49,3 @@ pub(crate) fn line_of(text: &str, span: &Range<usize>) -> usize {
     let before = text.as_bytes().iter().take(span.start);
     before.filter(|&&byte| byte == b'\n').count() + 1
 }
-
-/// For errors: what others chose, escaped and cut.
-pub(crate) fn shown(text: &str) -> String {
-    let short: String = text.chars().take(64).collect();
-    format!("`{}`", short.escape_debug())
-}

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::file::FileError;
+use crate::file::shown;
 use crate::hash::{Memory, NoRandomness, Scheme, ScramHash, ScramTerms, StoredPassword};
 use crate::remembered::{ProcessKey, Proof};
 
@@ -185,11 +186,6 @@ fn fields(line: &str) -> Option<(&str, &str)> {
     let (name, rest) = line.split_once(':')?;
     let value = rest.split(':').next().unwrap_or(rest);
     Some((name.trim(), value.trim()))
-}
-
-fn shown(name: &str) -> String {
-    let short: String = name.chars().take(64).collect();
-    format!("`{}`", short.escape_debug())
 }
 
 /// The text of a password file with a user added, or with the password of the user changed. All

@@ -39,7 +39,7 @@ pub use connections::ConnectionLimits;
 pub(crate) use durability::SessionLevels;
 pub use durability::{Durability, Level};
 pub use http::{BackendOrder, BodyFormat, HttpMethod, HttpSettings, OnUnavailable, SecretHeader};
-pub use jwt::{JwtSettings, OnExpiry, TokenPlace};
+pub use jwt::{JwtSettings, KeyUrl, OnExpiry, TokenPlace};
 pub use limits::Limits;
 pub use listener::{Listener, RawListener, RawTls, Transport};
 pub use overload::Overload;

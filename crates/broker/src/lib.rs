@@ -44,11 +44,11 @@ pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
     AccessSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId, CertificateLogin,
     Config, ConfigError, ConnectionLimits, Durability, EgressRule, HttpMethod, HttpSettings,
-    IngressRule, JwtSettings, Level, Limits, Listener, Mapping, OnDeny, OnExpiry, OnUnavailable,
-    Overload, Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge, RawBridgeTls,
-    RawConfig, RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret, SecretHeader,
-    SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template, TemplateError,
-    TokenPlace, Transport, TrustedProxies, Values, parse_address,
+    IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, Mapping, OnDeny, OnExpiry,
+    OnUnavailable, Overload, Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge,
+    RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret,
+    SecretHeader, SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template,
+    TemplateError, TokenPlace, Transport, TrustedProxies, Values, parse_address,
 };
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};

@@ -318,20 +318,36 @@ impl Explained {
             Coverage::Undecided => (false, "filter and access rules are too complex to decide"),
         };
         let mut answer = Answer::new(may, why);
+        if is_filtered && coverage != Coverage::Whole {
+            return Ok(answer);
+        }
         // A filter without wildcards is one topic, which one rule decides about.
-        if let AccessList::Rules(rules) = &self.list
-            && topics.is_exact()
-            && !(is_filtered && coverage != Coverage::Whole)
-        {
-            let topic = topics.as_str();
-            let subscribing = rules.decide_subscription(who, &kind, topic);
-            let decision = match subscribing.is_allowed {
-                true if !may => rules.decide(who, Access::Receive, topic),
-                _ => subscribing,
-            };
-            answer.why = self.explained(decision).why;
+        if topics.is_exact() && matches!(self.list, AccessList::Rules(_)) {
+            answer.why = self.explained(self.about_topic(who, &kind, topics.as_str(), may)).why;
+        } else if let Some(topic) = rules.denied_topic(who, topics, &kind, &mut Steps::default()) {
+            let why = self.explained(self.about_topic(who, &kind, &topic, false)).why;
+            answer.why = format!("{}: not {}: {why}", answer.why, topic.escape_debug());
         }
         Ok(answer)
+    }
+
+    /// What decides about a subscription to one topic.
+    fn about_topic(
+        &self,
+        who: &Who<'_>,
+        kind: &SubscriptionKind<'_>,
+        topic: &str,
+        may: bool,
+    ) -> Decision {
+        match &self.list {
+            AccessList::Rules(rules) => match rules.decide_subscription(who, kind, topic) {
+                subscribing if subscribing.is_allowed && !may => {
+                    rules.decide(who, Access::Receive, topic)
+                }
+                subscribing => subscribing,
+            },
+            list => list.decide(who, Access::Receive, topic),
+        }
     }
 }
 

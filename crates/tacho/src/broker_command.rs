@@ -295,7 +295,8 @@ fn about_access(config: &Config) -> String {
     }
     if let Some(jwt) = &config.access.jwt {
         let file = jwt.key_file.as_ref().map(|path| path.display().to_string());
-        let source = file.as_deref().or(jwt.key_url.as_deref()).unwrap_or_default();
+        let url = || jwt.key_url.as_ref().map(ToString::to_string);
+        let source = file.or_else(url).unwrap_or_default();
         about.push_str(&format!("; tokens by the keys of {source}"));
     }
     if let Some(http) = &config.access.http {

@@ -15,7 +15,7 @@ fn who<'a>(user: &'a str, client_id: &'a str) -> Who<'a> {
 }
 
 fn covers(acl: &Acl, who: Who<'_>, filter: &TopicFilter) -> Coverage {
-    every_topic(filter, acl.asked(&who), &who, &mut Steps::default())
+    every_topic(filter, acl.asked(&who), &who, &mut Steps::default(), None)
 }
 
 fn allowed(acl: &Acl, who: Who<'_>, topic: &str) -> [bool; 2] {

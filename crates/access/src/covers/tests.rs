@@ -18,23 +18,36 @@ pub(crate) fn topics(levels: &[&str], len_max: usize) -> Vec<String> {
 }
 
 fn decide(filter: &str, rules: &[(bool, &str)]) -> Coverage {
+    let mut denied = String::new();
+    let named = decide_with(filter, rules, Some(&mut denied));
+    let coverage = decide_with(filter, rules, None);
+    if named == Coverage::Partial {
+        let is_matched = tacho_topic::matches(filter, &denied) && !denied.is_empty();
+        assert!(is_matched && !allows(rules, &denied), "{denied:?} of {filter} by {rules:?}");
+    }
+    assert_eq!(named, coverage);
+    coverage
+}
+
+fn decide_with(filter: &str, rules: &[(bool, &str)], denied: Option<&mut String>) -> Coverage {
     let templates: Vec<Template> =
         rules.iter().map(|(_, text)| Template::literal(text).expect(text)).collect();
     let rules = templates.iter().zip(rules);
     let rules = rules.map(|(template, &(allows, _))| Rule { template, allows });
     let filter = TopicFilter::parse(filter).expect(filter);
-    every_topic(&filter, rules, &WHO, &mut Steps::default())
+    every_topic(&filter, rules, &WHO, &mut Steps::default(), denied)
+}
+
+fn allows(rules: &[(bool, &str)], topic: &str) -> bool {
+    // `$` topics only by entries that begin with `$`, which matching by itself sees to.
+    let hit = rules.iter().find(|(_, text)| tacho_topic::matches(text, topic));
+    hit.is_some_and(|(allows, _)| *allows)
 }
 
 /// Every topic that could make a difference, one by one.
 fn naive(filter: &str, rules: &[(bool, &str)], topics: &[String]) -> Coverage {
-    let allows = |topic: &String| {
-        // `$` topics only by entries that begin with `$`, which matching by itself sees to.
-        let hit = rules.iter().find(|(_, text)| tacho_topic::matches(text, topic));
-        hit.is_some_and(|(allows, _)| *allows)
-    };
     let mut matched = topics.iter().filter(|topic| tacho_topic::matches(filter, topic));
-    if matched.all(allows) { Coverage::Whole } else { Coverage::Partial }
+    if matched.all(|topic| allows(rules, topic)) { Coverage::Whole } else { Coverage::Partial }
 }
 
 #[test]
@@ -86,7 +99,7 @@ fn many_filters_share_their_steps() {
     let mut steps = Steps::default();
     let mut decide = || {
         let rules = templates.iter().map(|template| Rule { template, allows: true });
-        every_topic(&filter, rules, &WHO, &mut steps)
+        every_topic(&filter, rules, &WHO, &mut steps, None)
     };
     assert_eq!(decide(), Coverage::Partial);
     let decided = (0..1_000).filter(|_| decide() != Coverage::Undecided).count();

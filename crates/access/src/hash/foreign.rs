@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD_NO_PAD};
-use ring::{digest as digests, pbkdf2};
+use ring::{digest as digests, hmac, pbkdf2};
 
 use super::{DERIVED_LENS, HashError, ITERATIONS_MAX, SALT_LENS, Scheme, StoredPassword, number};
 
@@ -28,7 +28,7 @@ const BCRYPT_TEXT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// A digest of an imported hash.
+/// A digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DigestKind {
     /// SHA-1.
@@ -49,7 +49,7 @@ impl DigestKind {
             .find(|kind| kind.name() == name)
     }
 
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Sha1 => "sha1",
             Self::Sha256 => "sha256",
@@ -58,12 +58,21 @@ impl DigestKind {
         }
     }
 
-    const fn algorithm(self) -> &'static digests::Algorithm {
+    pub(super) const fn algorithm(self) -> &'static digests::Algorithm {
         match self {
             Self::Sha1 => &digests::SHA1_FOR_LEGACY_USE_ONLY,
             Self::Sha256 => &digests::SHA256,
             Self::Sha384 => &digests::SHA384,
             Self::Sha512 => &digests::SHA512,
+        }
+    }
+
+    pub(super) const fn hmac(self) -> hmac::Algorithm {
+        match self {
+            Self::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            Self::Sha256 => hmac::HMAC_SHA256,
+            Self::Sha384 => hmac::HMAC_SHA384,
+            Self::Sha512 => hmac::HMAC_SHA512,
         }
     }
 

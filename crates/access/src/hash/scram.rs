@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use ring::{digest, hmac, pbkdf2};
 
-use super::{Scheme, StoredPassword};
+use super::{DigestKind, Scheme, StoredPassword};
 
 /// Bytes of a new salt.
 pub(crate) const SALT_LEN: usize = 16;
@@ -36,38 +36,31 @@ impl ScramHash {
     /// The name in stored passwords and as an argument.
     #[must_use]
     pub const fn name(self) -> &'static str {
+        self.kind().name()
+    }
+
+    const fn kind(self) -> DigestKind {
         match self {
-            Self::Sha256 => "sha256",
-            Self::Sha512 => "sha512",
+            Self::Sha256 => DigestKind::Sha256,
+            Self::Sha512 => DigestKind::Sha512,
         }
     }
 
-    pub(crate) const fn len(self) -> usize {
-        match self {
-            Self::Sha256 => 32,
-            Self::Sha512 => 64,
-        }
+    pub(crate) fn len(self) -> usize {
+        self.kind().algorithm().output_len()
     }
 
     /// Bytes of what is stored: both keys.
-    pub(crate) const fn stored_len(self) -> usize {
+    pub(crate) fn stored_len(self) -> usize {
         2 * self.len()
     }
 
     pub(crate) fn hmac(self, key: &[u8], text: &[u8]) -> Vec<u8> {
-        let algorithm = match self {
-            Self::Sha256 => hmac::HMAC_SHA256,
-            Self::Sha512 => hmac::HMAC_SHA512,
-        };
-        hmac::sign(&hmac::Key::new(algorithm, key), text).as_ref().to_vec()
+        hmac::sign(&hmac::Key::new(self.kind().hmac(), key), text).as_ref().to_vec()
     }
 
     pub(crate) fn digest(self, bytes: &[u8]) -> Vec<u8> {
-        let algorithm = match self {
-            Self::Sha256 => &digest::SHA256,
-            Self::Sha512 => &digest::SHA512,
-        };
-        digest::digest(algorithm, bytes).as_ref().to_vec()
+        digest::digest(self.kind().algorithm(), bytes).as_ref().to_vec()
     }
 }
 
@@ -98,12 +91,8 @@ pub(crate) fn salted_password(
     let text = std::str::from_utf8(password).ok().and_then(saslprepared);
     // Bytes that are no such text are no user's password: they take as long to be refused.
     let password = text.as_deref().map_or(password, str::as_bytes);
-    let algorithm = match hash {
-        ScramHash::Sha256 => pbkdf2::PBKDF2_HMAC_SHA256,
-        ScramHash::Sha512 => pbkdf2::PBKDF2_HMAC_SHA512,
-    };
     let mut salted = vec![0; hash.len()];
-    pbkdf2::derive(algorithm, iterations, salt, password, &mut salted);
+    pbkdf2::derive(hash.kind().pbkdf2(), iterations, salt, password, &mut salted);
     salted
 }
 

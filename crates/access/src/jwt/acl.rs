@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::covers::Rule;
 use crate::decision::Access;
+use crate::file::cut;
 use crate::template::{Placeholder, Template, Who, is_plain};
 
 /// All are walked for each new topic.
@@ -138,9 +139,4 @@ impl TokenAcl {
         let hit = self.asked(access).find(|rule| rule.template.matches(topic, who));
         hit.map(|rule| rule.allows).or_else(|| self.is_closed.then_some(false))
     }
-}
-
-/// For errors: what others chose, escaped and cut.
-fn cut(text: &str) -> String {
-    text.chars().take(64).collect::<String>().escape_debug().to_string()
 }

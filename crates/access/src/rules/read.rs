@@ -11,9 +11,10 @@ use super::rule::{Actions, ClientTerms, FileRule, ListenerName, RoleId, RuleFilt
 use super::{ClientLimits, RuleSet};
 use crate::address::AddressRange;
 use crate::file::FileError;
+use crate::file::{cut, shown};
 use crate::kinds::{PublishKinds, QosSet, Sharing, SubscriptionTerms};
 use crate::template::{NamePattern, Placeholder, Template};
-use crate::toml_text::{Wrong, parse_text, shown};
+use crate::toml_text::{Wrong, parse_text};
 
 const RULES_MAX: usize = 100_000;
 const USERS_MAX: usize = 1_000_000;
@@ -442,11 +443,6 @@ fn texts(key: &str, value: &Spanned<Value>) -> Result<Vec<String>, Wrong> {
         true => Err(Wrong::of(value, format!("`{key}` is empty, or has an empty text"))),
         false => Ok(texts),
     }
-}
-
-fn cut(text: &str) -> String {
-    let short: String = text.chars().take(64).collect();
-    short.escape_debug().to_string()
 }
 
 /// Where the lines of a text begin.

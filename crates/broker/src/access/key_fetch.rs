@@ -12,7 +12,7 @@ use tacho_net::clock;
 use tacho_output::tls_config;
 
 use super::AccessControl;
-use crate::config::{ConfigError, JwtSettings};
+use crate::config::{ConfigError, JwtSettings, KeyUrl};
 
 /// A set of 32 keys has some 20 KB.
 const BODY_BYTES_MAX: u64 = 256 * 1024;
@@ -29,7 +29,7 @@ pub(crate) type KeysWanted = SyncSender<()>;
 
 /// What fetches keys, before its thread is started.
 pub(crate) struct KeyFetcher {
-    url: String,
+    url: KeyUrl,
     refresh: Duration,
     agent: ureq::Agent,
     wanted: (KeysWanted, Receiver<()>),
@@ -53,7 +53,7 @@ impl KeyFetcher {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_global(Some(TIMEOUT));
-        if url.starts_with("https://") {
+        if url.secret().starts_with("https://") {
             let ca_file: Option<&Path> = jwt.key_ca_file.as_deref();
             config = config.tls_config(tls_config(ca_file, None).map_err(|why| {
                 let path = ca_file.map(|path| path.display().to_string()).unwrap_or_default();
@@ -125,18 +125,25 @@ impl KeyFetcher {
     fn fetch(&self, access: &AccessControl) -> Result<(), String> {
         let fetches = access.key_fetches();
         fetches.begun();
-        let mut answer = self.agent.get(&self.url).call().map_err(|error| error.to_string())?;
+        let answer = self.agent.get(self.url.secret()).call();
+        let mut answer = answer.map_err(|error| self.without_secret(&error))?;
         if answer.status().as_u16() != 200 {
             return Err(format!("the answer is {}", answer.status()));
         }
         let body = answer.body_mut().with_config().limit(BODY_BYTES_MAX).read_to_string();
-        let body = body.map_err(|error| error.to_string())?;
-        let is_new = access.keys_fetched(&self.url, &body).map_err(|error| error.to_string())?;
+        let body = body.map_err(|error| self.without_secret(&error))?;
+        let shown = self.url.to_string();
+        let is_new = access.keys_fetched(&shown, &body).map_err(|error| error.to_string())?;
         let is_first = fetches.succeeded(clock::now_ns());
         if is_new || is_first {
             tracing::info!("keys of tokens fetched from {}", self.url);
         }
         Ok(())
+    }
+
+    /// An error may repeat the URL.
+    fn without_secret(&self, error: &ureq::Error) -> String {
+        error.to_string().replace(self.url.secret(), &self.url.to_string())
     }
 }
 

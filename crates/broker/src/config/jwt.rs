@@ -1,9 +1,10 @@
 //! `[access.jwt]`: clients log in with JSON Web Tokens.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use tacho_access::{TokenRules, is_claim_template};
 
 use super::{ConfigError, check_range};
@@ -17,7 +18,7 @@ pub struct JwtSettings {
     pub key_file: Option<PathBuf>,
     /// Where they are fetched from instead, as a JWK set.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub key_url: Option<String>,
+    pub key_url: Option<KeyUrl>,
     /// Certificates to trust there (PEM), instead of the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_ca_file: Option<PathBuf>,
@@ -51,6 +52,43 @@ pub struct JwtSettings {
     /// Claims that must have these values.
     #[serde(default)]
     pub claims: BTreeMap<String, String>,
+}
+
+/// The URL of keys. Shown without its query, which may have a secret.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct KeyUrl(String);
+
+impl KeyUrl {
+    /// The whole of it.
+    pub(crate) fn secret(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for KeyUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = self.0.find(['?', '#']).unwrap_or(self.0.len());
+        let (shown, hidden) = self.0.split_at(end);
+        // Refused where it is checked, and the refusal is shown.
+        let host_at = shown.find("://").map_or(0, |at| at + 3);
+        let (scheme, rest) = shown.split_at(host_at);
+        let host = rest.split('/').next().unwrap_or_default();
+        let without_user = host.rfind('@').map_or(rest, |at| &rest[at + 1..]);
+        write!(f, "{scheme}{without_user}{}", if hidden.is_empty() { "" } else { "?..." })
+    }
+}
+
+impl fmt::Debug for KeyUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for KeyUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// Where a client puts its token.
@@ -110,7 +148,7 @@ impl JwtSettings {
     }
 
     fn check_keys(&self) -> Result<(), &'static str> {
-        let Some(url) = &self.key_url else {
+        let Some(url) = self.key_url.as_ref().map(KeyUrl::secret) else {
             return match (&self.key_file, &self.key_ca_file) {
                 (None, _) => Err("set `key_file` or `key_url`, where the keys of tokens are"),
                 (_, Some(_)) => Err("`key_ca_file` has no use without `key_url`"),
@@ -142,6 +180,26 @@ impl JwtSettings {
             acl_claim: Some(self.acl_claim.clone()).filter(|claim| !claim.is_empty()),
             leeway_s: self.leeway_s.into(),
             needs_expiry: self.require_expiry,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_keys_are_shown_without_what_may_be_secret() {
+        for (url, shown) in [
+            ("https://id.example/keys", "https://id.example/keys"),
+            ("https://id.example/keys?token=secret", "https://id.example/keys?..."),
+            ("https://id.example/a@b?c@d", "https://id.example/a@b?..."),
+            ("https://id.example#secret", "https://id.example?..."),
+            ("https://ann:secret@id.example:1/x", "https://id.example:1/x"),
+            ("http://secret@", "http://"),
+        ] {
+            let url = KeyUrl(url.to_owned());
+            assert_eq!((url.to_string(), format!("{url:?}")), (shown.to_owned(), shown.to_owned()));
         }
     }
 }

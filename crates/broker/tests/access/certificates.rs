@@ -3,12 +3,14 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use tacho_codec::{Connect, ConnectProperties, QoS, ReasonCode, Version};
 use tacho_net::tls::TlsClientSettings;
 use tacho_testkit::net::certificates::{Authority, Identity, client, trusting};
 use tacho_testkit::{Client, TestBroker, connect, through, wait_until};
 
+use super::reload::reload;
 use super::{Files, login};
 
 const NOT_AUTHORIZED: ReasonCode = ReasonCode::NOT_AUTHORIZED;
@@ -227,4 +229,30 @@ fn clients_whose_certificate_is_revoked_are_disconnected_and_others_stay() {
     let back = secured.answer(Some(&identities[0]), &connect("again", Version::V5));
     assert_eq!(back, ReasonCode::SUCCESS);
     wait_until("refused handshakes", || secured.broker.counter("failed_handshakes_total") >= 2);
+}
+
+/// A change of rules is no reason to verify certificates: one that has expired since the lists were
+/// read lasts until they change.
+#[test]
+fn certificates_are_judged_once_for_each_change_of_the_lists() {
+    let files = Files::new(&[], Some("topic a\n"));
+    let access = format!("[access]\nacl_file = {:?}\n", files.path("acl"));
+    let secured = Secured::start(files, "require_client_certificate = true\n", &access);
+    let now_s = || SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let end_s = now_s() + 4;
+    let brief = secured.ca.issue_until("brief", 1, end_s);
+    let mut client = secured.client(Some(&brief), Version::V5);
+    assert_eq!(client.connect(&connect("c", Version::V5)).1, ReasonCode::SUCCESS);
+    let judge_anew = |revoked: u64| {
+        secured.ca.revoke("list.crl", &[revoked], 2100);
+        assert_eq!(secured.broker.reload_certificates().new, 1);
+    };
+    judge_anew(8);
+    client.ping();
+    wait_until("the end of the certificate", || now_s() > end_s);
+    secured.files.set_acl("topic b\n");
+    reload(&secured.broker, 2);
+    (0..3).for_each(|_| client.ping());
+    judge_anew(9);
+    assert_eq!(client.expect_disconnect(), NOT_AUTHORIZED);
 }

@@ -55,7 +55,6 @@ pub struct TlsServer {
 struct InUse {
     /// Those that are in use.
     files: Files,
-    /// The files at the last reading.
     last_read: LastRead,
 }
 
@@ -76,10 +75,18 @@ pub struct TlsReloaded {
     pub judges_anew: bool,
 }
 
-/// The content of all files, or the reason why they could not be read.
-type LastRead = Result<Files, String>;
+/// What the last reading has found.
+#[derive(Debug)]
+enum LastRead {
+    /// What is in use.
+    InUse,
+    /// What cannot be used.
+    Unusable(Files),
+    /// Nothing, for this reason.
+    Unreadable(String),
+}
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 struct Files {
     cert: Vec<u8>,
     key: Vec<u8>,
@@ -101,7 +108,7 @@ impl TlsServer {
     pub fn new(settings: TlsServerSettings) -> Result<Self, TlsError> {
         let files = settings.read()?;
         let current = RwLock::new(Arc::new(settings.open(&files, 0)?));
-        let in_use = Mutex::new(InUse { last_read: Ok(files.clone()), files });
+        let in_use = Mutex::new(InUse { files, last_read: LastRead::InUse });
         Ok(Self { settings, current, in_use })
     }
 
@@ -117,23 +124,34 @@ impl TlsServer {
         let files = match self.settings.read() {
             Ok(files) => files,
             Err(error) => {
-                let now = Err(error.to_string());
-                let is_new = in_use.last_read != now;
-                in_use.last_read = now;
-                return is_new.then_some(Err(error));
+                let why = error.to_string();
+                let is_known =
+                    matches!(&in_use.last_read, LastRead::Unreadable(known) if *known == why);
+                in_use.last_read = LastRead::Unreadable(why);
+                return (!is_known).then_some(Err(error));
             }
         };
-        if in_use.last_read.as_ref() == Ok(&files) {
+        let is_known = match &in_use.last_read {
+            LastRead::InUse => in_use.files == files,
+            LastRead::Unusable(known) => *known == files,
+            LastRead::Unreadable(_) => false,
+        };
+        if is_known {
             return None;
         }
-        in_use.last_read = Ok(files.clone());
         let judges_anew = !in_use.files.judge_like(&files);
         let trust = self.current().trust.wrapping_add(judges_anew.into());
-        Some(self.settings.open(&files, trust).map(|current| {
-            in_use.files = files;
-            *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(current);
-            TlsReloaded { judges_anew }
-        }))
+        Some(match self.settings.open(&files, trust) {
+            Ok(current) => {
+                *in_use = InUse { files, last_read: LastRead::InUse };
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(current);
+                Ok(TlsReloaded { judges_anew })
+            }
+            Err(error) => {
+                in_use.last_read = LastRead::Unusable(files);
+                Err(error)
+            }
+        })
     }
 
     /// The filter of a new connection.
@@ -221,23 +239,27 @@ impl TlsServerSettings {
         lists: &[Vec<u8>],
     ) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
         let roots = Arc::new(pem::authorities(ca, pem)?);
-        let mut all = Vec::new();
+        let mut by_file = Vec::new();
         for (path, bytes) in self.client_crls.iter().zip(lists) {
-            let of_file = pem::revocation_lists(path, bytes)?;
-            // By itself, for an error that names the file.
-            let alone = self.build(Arc::clone(&roots), of_file.clone());
-            alone.map_err(|why| TlsError::RevocationList { path: path.clone(), why })?;
-            all.extend(of_file);
+            by_file.push((path, pem::revocation_lists(path, bytes)?));
         }
-        self.build(roots, all).map_err(|why| TlsError::Authorities { path: ca.to_owned(), why })
+        let all = by_file.iter().flat_map(|(_, of_file)| of_file).cloned().collect();
+        self.build(&roots, all).map_err(|why| {
+            // Each by itself, for an error that names the file.
+            let named = by_file.into_iter().find_map(|(path, of_file)| {
+                let why = self.build(&roots, of_file).err()?;
+                Some(TlsError::RevocationList { path: path.clone(), why })
+            });
+            named.unwrap_or_else(|| TlsError::Authorities { path: ca.to_owned(), why })
+        })
     }
 
     fn build(
         &self,
-        roots: Arc<RootCertStore>,
+        roots: &Arc<RootCertStore>,
         lists: Vec<CertificateRevocationListDer<'static>>,
     ) -> Result<Arc<dyn ClientCertVerifier>, String> {
-        let builder = WebPkiClientVerifier::builder_with_provider(roots, provider())
+        let builder = WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), provider())
             .with_crls(lists)
             .enforce_revocation_expiration();
         let builder = match self.clients {

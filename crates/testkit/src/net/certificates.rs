@@ -62,6 +62,15 @@ impl Authority {
         self.sign(file, params)
     }
 
+    /// For a client: a certificate that ends so many seconds after 1970.
+    pub fn issue_until(&self, common_name: &str, serial: u64, end_unix_s: u64) -> Identity {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, common_name);
+        params.serial_number = Some(SerialNumber::from(serial));
+        params.not_after = date_time_ymd(1970, 1, 1) + Duration::from_secs(end_unix_s);
+        self.sign(&format!("client-{serial}"), params)
+    }
+
     /// A certificate as `params` say, in files of this name.
     pub fn sign(&self, file: &str, params: CertificateParams) -> Identity {
         let key = KeyPair::generate().unwrap();

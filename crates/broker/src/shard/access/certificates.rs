@@ -34,8 +34,10 @@ impl Shard {
         if net.peer_certificates(conn).is_none() || self.sessions[slot].link().is_some() {
             return false;
         }
+        let is_refused = self.refuses_certificate(net, conn);
+        // Behind it: the clock is looked at when the work is done.
         net.charge(UNITS);
-        if !self.refuses_certificate(net, conn) {
+        if !is_refused {
             return false;
         }
         self.stats.ended_certificates_total.increment();

@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Display};
 
-use tacho_access::{Access, Cause};
+use tacho_access::{Access, Cause, Coverage, Steps};
+use tacho_codec::QoS;
+use tacho_topic::Filter;
 
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
@@ -51,6 +53,36 @@ impl Shard {
         let session = &self.sessions[slot];
         let client = (&*session.key().client_id, session.access.user_name());
         tell_denied(client, action, topic, why, untold);
+    }
+
+    /// A filter is not granted. One of its topics that may not be received is named.
+    #[cold]
+    pub(in crate::shard) fn log_not_granted(
+        &mut self,
+        net: &Net,
+        slot: SessionSlot,
+        subscription: (&Filter, QoS),
+        coverage: Coverage,
+        steps: &mut Steps,
+    ) {
+        let Some(untold) = self.access.line(net.now_ns()) else { return };
+        let mut beside = Steps::default();
+        let why = match coverage {
+            Coverage::Undecided => "filter and rules are too complex to decide".to_owned(),
+            Coverage::Partial | Coverage::Whole => {
+                let denied = self.denied_topic(slot, subscription, &mut beside);
+                let named = denied.map(|(topic, decision)| match decision.is_allowed {
+                    // It is not to be subscribed to.
+                    true => format!(": not {}", Shown(&topic)),
+                    false => format!(": not {} ({})", Shown(&topic), CauseShown(decision.cause)),
+                });
+                format!("not every topic of it may be received{}", named.unwrap_or_default())
+            }
+        };
+        steps.add_work(beside);
+        let session = &self.sessions[slot];
+        let client = (&*session.key().client_id, session.access.user_name());
+        tell_denied(client, "subscribe", &subscription.0.to_string(), &why, untold);
     }
 
     /// The cause of a refusal.

@@ -41,9 +41,9 @@ pub(in crate::shard) use session::SessionAccess;
 /// Looks at an access rule that take as long as a unit of work.
 const STEPS_PER_UNIT: usize = 16;
 
-/// What the steps cost that are left no more of those that were left `before`.
+/// What the steps cost that were done since `before`.
 pub(in crate::shard) fn units_of(before: usize, steps: &Steps) -> u32 {
-    ((before - steps.left()) / STEPS_PER_UNIT) as u32
+    ((steps.done() - before) / STEPS_PER_UNIT) as u32
 }
 
 /// Owns the policy in force, remembered logins, answers of the backend, and decisions.
@@ -290,5 +290,20 @@ impl Shard {
         let rules = self.access.rules_of(session.access.rules());
         let kind = SubscriptionKind::of(filter, qos as u8);
         rules.covers(&session.who(), filter.topic_filter(), &kind, steps)
+    }
+
+    /// A topic of a filter that is not granted, which the rules deny to a session, and why.
+    fn denied_topic(
+        &self,
+        slot: SessionSlot,
+        (filter, qos): (&Filter, QoS),
+        steps: &mut Steps,
+    ) -> Option<(String, Decision)> {
+        let session = &self.sessions[slot];
+        let rules = self.access.rules_of(session.access.rules());
+        let kind = SubscriptionKind::of(filter, qos as u8);
+        let topic = rules.denied_topic(&session.who(), filter.topic_filter(), &kind, steps)?;
+        let decision = rules.decide(&session.who(), Access::Receive, &topic);
+        Some((topic, decision))
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Sweep {
     next: Option<SessionSlot>,
     /// Those that are begun and not done.
     begun: VecDeque<SweptSession>,
+    /// Whether the certificates of clients are judged on the way.
+    judges_certificates: bool,
 }
 
 /// A session to which a policy is being applied.
@@ -72,6 +74,7 @@ impl Shard {
     /// Certificates are judged by other CAs or revocation lists from now on.
     pub(in crate::shard) fn sweep_certificates(&mut self) {
         self.access.sweep.next = Some(SessionSlot::new(0));
+        self.access.sweep.judges_certificates = true;
     }
 
     /// The sessions of an earlier start are there: the rules may be others since.
@@ -114,6 +117,8 @@ impl Shard {
                 return true;
             }
         }
+        // Once for each change: it is the costliest of all checks.
+        self.access.sweep.judges_certificates = false;
         false
     }
 
@@ -138,7 +143,10 @@ impl Shard {
     /// A client that is banned or has lost something is disconnected: only that tells it.
     fn end_unwelcome(&mut self, net: &mut Net, slot: SessionSlot, has_lost: bool) {
         let Some(conn) = self.sessions[slot].connection() else { return };
-        if self.end_banned(net, slot, conn) || self.end_refused_certificate(net, slot, conn) {
+        if self.end_banned(net, slot, conn) {
+            return;
+        }
+        if self.access.sweep.judges_certificates && self.end_refused_certificate(net, slot, conn) {
             return;
         }
         if has_lost || self.is_users_end(slot, conn) || self.is_shut_out(slot) {
@@ -232,7 +240,7 @@ impl Shard {
                 break;
             }
             let mut steps = Steps::default();
-            let before = steps.left();
+            let before = steps.done();
             let qos = self.options_of(slot, filter).map_or(QoS::ExactlyOnce, |options| options.qos);
             let is_granted = self.covers(slot, (filter, qos), &mut steps) == Coverage::Whole;
             let mut units = 1 + units_of(before, &steps);

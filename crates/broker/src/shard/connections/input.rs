@@ -45,9 +45,10 @@ impl Shard {
         }
         self.update_budget();
         let ahead = self.read_ahead_len(session);
+        let frame_bytes_max = self.frame_bytes_max(session);
         let (mut used, mut flow, mut has_time) = (0, Flow::Continue, true);
         while used < data.len() && has_time {
-            let frame = match split_frame(&data[used..], self.frame_bytes_max(session)) {
+            let frame = match split_frame(&data[used..], frame_bytes_max) {
                 Ok(Some(frame)) => frame,
                 Ok(None) if self.holds_too_much(net, data.len() - used) => {
                     self.end_incomplete(net, conn);

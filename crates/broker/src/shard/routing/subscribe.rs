@@ -49,7 +49,6 @@ pub(super) struct SubscribeRequest {
     batch: BatchSeq,
     /// Of a durable session: what it has changed.
     changed: Vec<Changed>,
-    has_replays: bool,
     /// What asking the access rules may still cost.
     steps: Steps,
 }
@@ -83,7 +82,6 @@ impl SubscribeRequest {
             explanation: None,
             batch: BatchSeq::DONE,
             changed: Vec::new(),
-            has_replays: false,
             steps: Steps::default(),
         })
     }
@@ -116,9 +114,9 @@ impl Shard {
         while before - request.left() < PIECE_FILTERS
             && let Some((filter, options)) = request.filters.next()
         {
-            let steps = request.steps.left();
+            let done = request.steps.done();
             self.subscribe_one(net, slot, (filter, options), request, &mut piece);
-            if !net.charge(FILTER_UNITS + units_of(steps, &request.steps)) {
+            if !net.charge(FILTER_UNITS + units_of(done, &request.steps)) {
                 break;
             }
         }
@@ -139,7 +137,6 @@ impl Shard {
             // A later filter of the piece may be the same one with other options.
             let Some(options) = self.routing.options(&filter, slot) else { continue };
             self.start_replay(net, slot, filter, options);
-            request.has_replays = true;
         }
         self.make_room_for(net, before - request.left());
     }
@@ -171,7 +168,7 @@ impl Shard {
             return Flow::Stop;
         }
         self.stats.subscribes_total.increment();
-        if request.has_replays {
+        if self.sessions[slot].replays.are_under_way() {
             self.continue_replay(net, slot);
         }
         Flow::Continue
@@ -374,16 +371,15 @@ impl Shard {
         &mut self,
         net: &Net,
         slot: SessionSlot,
-        (filter, qos): (&Filter, QoS),
+        subscription: (&Filter, QoS),
         steps: &mut Steps,
     ) -> bool {
-        let why = match self.covers(slot, (filter, qos), steps) {
-            Coverage::Whole => return true,
-            Coverage::Partial => "not every topic of the filter may be received",
-            Coverage::Undecided => "filter and rules are too complex to decide",
-        };
+        let coverage = self.covers(slot, subscription, steps);
+        if coverage == Coverage::Whole {
+            return true;
+        }
         self.stats.denied_subscriptions_total.increment();
-        self.log_denied(net, slot, "subscribe", &filter.to_string(), &why);
+        self.log_not_granted(net, slot, subscription, coverage, steps);
         false
     }
 
