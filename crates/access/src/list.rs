@@ -97,8 +97,8 @@ impl AccessList {
                 vec![asked]
             }
             Self::Rules(rules) => {
-                let subscribing = rules.about_subscribing(who, kind);
-                [subscribing].into_iter().chain(rules.about_receiving(who)).collect()
+                let subscribing = rules.about_subscribing(who, kind, steps);
+                [subscribing].into_iter().chain(rules.about_receiving(who, steps)).collect()
             }
         }
     }

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 
 pub use limits::{ClientLimits, Exceeded};
 
-use crate::covers;
+use crate::covers::{self, Steps};
 use crate::decision::{Access, Cause, Decision};
 use crate::ends::Topic;
 use crate::file::FileError;
@@ -168,22 +168,32 @@ impl RuleSet {
         &'a self,
         who: &'a Who<'a>,
         kind: &SubscriptionKind<'_>,
+        steps: &mut Steps,
     ) -> Vec<covers::Rule<'a>> {
-        self.about(who, |rule| rule.is_about(kind))
+        self.about(who, steps, |rule| rule.is_about(kind))
     }
 
     /// The rules about receiving, if that is not all said by those about subscriptions.
-    pub(crate) fn about_receiving<'a>(&'a self, who: &'a Who<'a>) -> Option<Vec<covers::Rule<'a>>> {
-        self.has_receive_alone.then(|| self.about(who, FileRule::is_about_receiving))
+    pub(crate) fn about_receiving<'a>(
+        &'a self,
+        who: &'a Who<'a>,
+        steps: &mut Steps,
+    ) -> Option<Vec<covers::Rule<'a>>> {
+        self.has_receive_alone.then(|| self.about(who, steps, FileRule::is_about_receiving))
     }
 
     fn about<'a>(
         &'a self,
         who: &'a Who<'a>,
+        steps: &mut Steps,
         is_about: impl Fn(&FileRule) -> bool,
     ) -> Vec<covers::Rule<'a>> {
         let client = self.client(who);
-        let rules = self.asked(&client).filter(|rule| is_about(rule));
+        let rules = self.of_names(&client).filter(|rule| {
+            let is_asked = rule.clients.hold(&client, rule.allows) && is_about(rule);
+            steps.pass_over(usize::from(!is_asked));
+            is_asked
+        });
         let flat = rules.flat_map(|rule| {
             let allows = rule.allows;
             rule.templates(&client).map(move |template| covers::Rule { template, allows })

@@ -521,3 +521,21 @@ proptest! {
         }
     }
 }
+
+/// Rules about something else are work, too, though they decide nothing.
+#[test]
+fn rules_that_are_passed_over_cost_something_and_take_no_steps_from_decisions() {
+    let publish = "[[rules]]\nallow = 'publish'\ntopics = 'a'\n".repeat(9_000);
+    let list = AccessList::Rules(rules(&format!(
+        "{publish}[[rules]]\nallow = 'subscribe'\ntopics = 'a/#'\n"
+    )));
+    let rules = ClientRules { token: None, list: Some(&list) };
+    let filter = TopicFilter::parse("a/#").expect("valid");
+    let mut steps = Steps::default();
+    for _ in 0..200 {
+        let before = steps.done();
+        let coverage = rules.covers(&who("ann", "c"), &filter, &PLAIN, &mut steps);
+        assert_eq!(coverage, Coverage::Whole);
+        assert!(steps.done() - before > 1_000, "{}", steps.done() - before);
+    }
+}
