@@ -7,7 +7,7 @@ mod stream;
 
 use tacho_scenario::{
     ActionKind, ClientPlace, DeclaredLoss, Group, Login, Offline, PerSecond, ProtocolVersion,
-    Reconnect, Scenario, Scheduled, TimeSpan, Timing, Will,
+    Reconnect, Scenario, Scheduled, TimeSpan, Timing, TokenPlace, Will,
 };
 
 /// Time between round trips: rare enough to cost nothing, often enough for a figure per second.
@@ -130,6 +130,7 @@ fn load_group(
         id: group.client_id(place),
         username: group.username(place),
         password: group.password(place).map(String::into_bytes),
+        claims: group.token_claims(place),
         will_topic: group.will.as_ref().map(|will| will.topic.expand_at(place)),
         streams: group
             .publish
@@ -162,6 +163,7 @@ fn load_group(
         },
         clean_start: group.connect.clean_start,
         session_expiry_s: seconds(group.connect.session_expiry),
+        authentication: authentication(group),
         keep_alive_s: u16::try_from(seconds(group.connect.keep_alive)).unwrap_or(u16::MAX),
         connects_per_s: per_second(group.connect.rate, group.connect.ramp, group.clients),
         disconnects_per_s: per_second(group.disconnect.rate, group.disconnect.ramp, group.clients),
@@ -208,6 +210,23 @@ fn life(offline: Offline) -> load::Offline {
         for_ns: offline.length.as_ns(),
         clean: offline.clean,
         queues_qos0: offline.queues_qos0,
+    }
+}
+
+fn authentication(group: &Group) -> load::Authentication {
+    let connect = &group.connect;
+    match (&connect.token, connect.scram) {
+        (Some(token), _) => load::Authentication::Token(load::TokenLogin {
+            signer: token.key.signer(),
+            lifetime_s: u32::try_from(token.lifetime.0.as_secs()).unwrap_or(u32::MAX),
+            place: match token.place {
+                TokenPlace::Password => load::TokenPlace::Password,
+                TokenPlace::Username => load::TokenPlace::Username,
+                TokenPlace::Auth => load::TokenPlace::Auth,
+            },
+        }),
+        (None, Some(hash)) => load::Authentication::Scram(hash),
+        (None, None) => load::Authentication::Password,
     }
 }
 

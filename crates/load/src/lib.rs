@@ -21,6 +21,7 @@
 //! 6. `controller::intervals`: the intervals of all threads become snapshots and totals
 //!    ([`events`]).
 
+mod authentication;
 mod cells;
 mod context;
 mod controller;
@@ -50,12 +51,15 @@ pub use events::{
 };
 pub use payload::{Payload, Template, TemplateError};
 pub use plan::{
-    Action, ActionKind, Arrivals, Bridge, CatchUp, Client, ClientIndex, DeclaredLoss, Group, Login,
-    LoginKind, Offline, Pace, Phase, PhasePolicy, Plan, PlanError, PublishBlock, Rate, RateFrom,
-    Receiver, Reconnect, Route, Scale, SharedGroup, Stream, StreamIndex, Subscription, Target,
-    Timing, Trace, Transport, Will, local_port_range,
+    Action, ActionKind, Arrivals, Authentication, Bridge, CatchUp, Client, ClientIndex,
+    DeclaredLoss, Group, Login, LoginKind, Offline, Pace, Phase, PhasePolicy, Plan, PlanError,
+    PublishBlock, Rate, RateFrom, Receiver, Reconnect, Route, Scale, SharedGroup, Stream,
+    StreamIndex, Subscription, Target, Timing, TokenLogin, TokenPlace, Trace, Transport, Will,
+    local_port_range,
 };
 
+/// Types used in an [`Authentication`].
+pub use tacho_access::{ScramHash, TokenClaims, TokenSigner};
 /// Types used in a [`Transport`].
 pub use tacho_net::tls::{TlsClient, TlsClientSettings, TlsError};
 pub use tacho_net::ws::WsClient;

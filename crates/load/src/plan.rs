@@ -4,9 +4,11 @@
 //! every stream its topic. Streams and clients are numbered by position: stream 0 is the first
 //! stream of the first client of the first group, and so on.
 
+use tacho_access::TokenClaims;
 use tacho_codec::{QoS, RetainHandling, Version};
 
 mod action;
+mod authentication;
 mod check;
 mod expect;
 mod life;
@@ -18,6 +20,7 @@ mod target;
 
 pub use crate::index::{ClientIndex, StreamIndex};
 pub use action::{Action, ActionKind};
+pub use authentication::{Authentication, TokenLogin, TokenPlace};
 pub use check::{PlanError, check_text};
 pub use expect::{Bridge, SharedGroup};
 pub use life::{DeclaredLoss, Offline, Reconnect, Will};
@@ -108,6 +111,8 @@ pub struct Group {
     /// expiry interval: any other value requests a persistent session (clean session 0), and so
     /// does `clean_start: false`.
     pub session_expiry_s: u32,
+    /// How the clients prove who they are.
+    pub authentication: Authentication,
     /// Keep-alive in seconds; 0 disables it.
     pub keep_alive_s: u16,
     /// Connections opened per second by the whole group; `None` opens them all at once.
@@ -154,6 +159,8 @@ pub struct Client {
     pub username: Option<String>,
     /// Password, if any.
     pub password: Option<Vec<u8>>,
+    /// What its tokens claim, if its group logs in by tokens.
+    pub claims: Option<TokenClaims>,
     /// Topic of its will, if the group has one.
     pub will_topic: Option<String>,
     /// Its publisher streams.
@@ -331,6 +338,7 @@ impl Default for Group {
             version: Version::V5,
             clean_start: true,
             session_expiry_s: 0,
+            authentication: Authentication::Password,
             keep_alive_s: 60,
             connects_per_s: None,
             disconnects_per_s: None,

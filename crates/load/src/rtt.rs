@@ -6,14 +6,18 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{Builder, JoinHandle};
 
-use tacho_codec::{Announced, Connect, Direction, Packet, ReasonCode, Version, split_frame};
+use tacho_codec::{
+    Announced, Auth, Connect, ConnectProperties, Direction, Packet, ReasonCode, Version,
+    split_frame,
+};
 use tacho_net::{Closed, ConnId, Handler, Loop, LoopConfig, Net, Next, Remote, clock, mailboxes};
 
+use crate::authentication::Prover;
 use crate::cells::Cells;
 use crate::context::RunContext;
 use crate::events::ConnectError;
 use crate::mail::{Report, ReportBody, RoundTrip};
-use crate::plan::{ClientIndex, Plan, Target};
+use crate::plan::{Authentication, Client, ClientIndex, LoginKind, Plan, Target};
 
 /// Delay before a reconnect.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -75,8 +79,14 @@ fn connections(plan: &Plan, cells: &Cells) -> Vec<PingConnection> {
             target: target.clone(),
             client_id: format!("tacho-rtt-{:06x}-{number}", plan.run_id & 0x00FF_FFFF),
             version: group.version,
-            username: client.username.clone(),
-            password: client.password.clone(),
+            how: group.authentication.clone(),
+            client: Client {
+                username: client.username.clone(),
+                password: client.password.clone(),
+                claims: client.claims.clone(),
+                ..Client::default()
+            },
+            prover: Prover::default(),
             state: PingState::Down,
             due_ns: 0,
         });
@@ -91,8 +101,10 @@ struct PingConnection {
     target: Target,
     client_id: String,
     version: Version,
-    username: Option<String>,
-    password: Option<Vec<u8>>,
+    /// How it proves who it is, and its credentials.
+    how: Authentication,
+    client: Client,
+    prover: Prover,
     state: PingState,
     /// When to reconnect, or to send the next PINGREQ.
     due_ns: u64,
@@ -113,17 +125,25 @@ impl PingConnection {
         }
     }
 
-    fn connect_packet(&self) -> Connect<'_> {
-        Connect {
+    /// Appends the CONNECT.
+    fn write_connect(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
+        let presented = self.prover.present(&self.how, &self.client, LoginKind::Right)?;
+        let properties = ConnectProperties {
+            authentication_method: presented.method,
+            authentication_data: presented.data.as_deref(),
+            ..ConnectProperties::default()
+        };
+        let connect = Connect {
             version: self.version,
             clean_start: true,
             keep_alive_s: 0,
             client_id: &self.client_id,
-            username: self.username.as_deref(),
-            password: self.password.as_deref(),
+            username: presented.username.as_deref(),
+            password: presented.password.as_deref(),
             will: None,
-            properties: Default::default(),
-        }
+            properties,
+        };
+        connect.encode(out).map_err(|error| error.to_string())
     }
 }
 
@@ -165,20 +185,35 @@ impl RttWorker {
     }
 
     fn greet(&mut self, net: &mut Net<Self>, at: usize, conn: ConnId) {
-        if let Err(error) = self.connections[at].connect_packet().encode(net.out(conn).as_vec_mut())
-        {
-            self.fail(net, at, error.to_string());
+        let out = net.out(conn).as_vec_mut();
+        if let Err(why) = self.connections[at].write_connect(out) {
+            self.fail(net, at, why);
         }
     }
 
     /// Takes one packet; an error ends the connection.
-    fn handle(&mut self, at: usize, packet: &Packet<'_>, now_ns: u64) -> Result<(), String> {
+    fn handle(
+        &mut self,
+        net: &mut Net<Self>,
+        at: usize,
+        packet: &Packet<'_>,
+        now_ns: u64,
+    ) -> Result<(), String> {
         let connection = &mut self.connections[at];
         match (connection.state, packet) {
             (PingState::Connecting(_), Packet::ConnAck(connack)) if connack.reason.is_error() => {
                 Err(format!("the broker refused the connection: {}", connack.reason))
             }
-            (PingState::Connecting(conn), Packet::ConnAck(_)) => {
+            (PingState::Connecting(conn), Packet::Auth(auth)) => {
+                let answer = connection.prover.answer(&connection.client, auth.data)?;
+                let reason = ReasonCode::CONTINUE_AUTHENTICATION;
+                let answer =
+                    Auth { reason, method: auth.method, data: Some(&answer), ..Auth::default() };
+                let out = net.out(conn).as_vec_mut();
+                answer.encode(connection.version, out).map_err(|error| error.to_string())
+            }
+            (PingState::Connecting(conn), Packet::ConnAck(connack)) => {
+                connection.prover.accepted(connack.properties.authentication_data)?;
                 connection.state = PingState::Up { conn, asked_ns: None };
                 connection.due_ns = now_ns;
                 Ok(())
@@ -251,7 +286,7 @@ impl Handler for RttWorker {
             used += frame.total_len;
             let taken = Packet::decode(&frame, self.connections[at].version, Direction::ToClient)
                 .map_err(|error| error.to_string())
-                .and_then(|packet| self.handle(at, &packet, now_ns));
+                .and_then(|packet| self.handle(net, at, &packet, now_ns));
             if let Err(why) = taken {
                 self.fail(net, at, why);
                 return data.len();

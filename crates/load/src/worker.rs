@@ -28,6 +28,7 @@ mod login;
 mod message;
 mod phase;
 mod probe;
+mod prove;
 mod rest;
 mod send;
 mod spin;
@@ -302,8 +303,9 @@ impl Handler for Worker {
 
     fn timer(&mut self, net: &mut Net<Self>, token: u64) {
         let local = (token & (life::LEAVE - 1)) as usize;
-        match token & life::LEAVE {
+        match token & !(life::LEAVE - 1) {
             0 => self.client_timer(net, local),
+            prove::RENEW => self.renew(net, local),
             _ => self.leave(net, local),
         }
     }

@@ -7,6 +7,7 @@ mod life;
 mod login;
 mod payload;
 mod publish;
+mod token;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -93,6 +94,7 @@ impl Checker<'_> {
                 .error(groups_span, "the scenario has no clients")
                 .help("set 'clients' of at least one group"));
         }
+        scenario.check_tokens().map_err(|title| self.error(groups_span.clone(), title))?;
         self.descriptors(scenario.clients(), largest.map_or(groups_span, |(_, span)| span))?;
         Ok(scenario)
     }

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Duration;
 
 use tacho_load::plan::check_text;
 
 use super::data::Table;
 use super::rows::Rows;
 use super::template::{ClientPlace, Template};
-use super::types::{Group, Scenario};
+use super::token::TokenPlace;
+use super::types::{Group, Phases, ProtocolVersion, Scenario};
 
 /// The columns of a file without a line of names.
 const COLUMNS: [&str; 3] = ["username", "password", "client_id"];
@@ -143,6 +145,46 @@ impl Scenario {
         Ok(())
     }
 
+    /// Checks that tokens last as long as they have to, and fit the version and the logins.
+    ///
+    /// # Errors
+    /// A sentence that names the group.
+    pub fn check_tokens(&self) -> Result<(), String> {
+        for (name, group) in &self.groups {
+            let connect = &group.connect;
+            let by_auth = connect.scram.is_some()
+                || connect.token.as_ref().is_some_and(|token| token.place == TokenPlace::Auth);
+            if by_auth && self.version_of(group) != ProtocolVersion::V5 {
+                return Err(format!("the group '{name}' authenticates by AUTH: that needs MQTT 5"));
+            }
+            let Some(token) = &connect.token else { continue };
+            if group.login.is_some_and(|login| login.unknown_share > 0.0) {
+                return Err(format!(
+                    "the group '{name}' logs in by tokens, which name their own users: \
+                     'unknown_share' has no meaning"
+                ));
+            }
+            let Phases { warmup, measure, drain, .. } = self.phases;
+            let ramp = match (connect.rate, connect.ramp) {
+                (Some(rate), _) => Duration::from_secs_f64(f64::from(group.clients) / rate.0),
+                (None, ramp) => ramp.unwrap_or_default().0,
+            };
+            let (needed, what) = match &group.login {
+                Some(login) => (login.stay.0, "a stay"),
+                None => (ramp + warmup.0 + measure.0 + drain.0, "the run"),
+            };
+            let renews = token.place == TokenPlace::Auth || group.reconnect.is_some();
+            if !renews && token.lifetime.0 <= needed {
+                return Err(format!(
+                    "the tokens of the group '{name}' end before {what} does, which takes {} s: \
+                     raise 'lifetime', or renew them with place = \"auth\"",
+                    needed.as_secs()
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that the clients that are to present wrong credentials have right ones.
     ///
     /// # Errors
@@ -153,7 +195,11 @@ impl Scenario {
             let Some(login) = group.login else { continue };
             let places =
                 || (0..group.clients.into()).map(|client| ClientPlace::new(client, self.machines));
-            if login.wrong_share > 0.0 && places().any(|place| group.password(place).is_none()) {
+            let has_token = group.connect.token.is_some();
+            if login.wrong_share > 0.0
+                && !has_token
+                && places().any(|place| group.password(place).is_none())
+            {
                 return Err(format!(
                     "clients of the group '{name}' are to present wrong passwords and have no right \
                      ones: use --credentials, --password-file or TACHO_PASSWORD"

@@ -196,6 +196,29 @@ pub(super) struct RawConnect {
     pub(super) password: Option<Spanned<String>>,
     pub(super) password_file: Option<Spanned<PathBuf>>,
     pub(super) password_env: Option<Spanned<String>>,
+    pub(super) scram: Option<Spanned<String>>,
+    pub(super) token: Option<Spanned<RawToken>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { key_file = \"token.key\" }")]
+pub(super) struct RawToken {
+    pub(super) key_file: Spanned<PathBuf>,
+    pub(super) algorithm: Option<String>,
+    pub(super) key_id: Option<String>,
+    #[serde(default)]
+    pub(super) claims: BTreeMap<Spanned<String>, Spanned<RawClaim>>,
+    pub(super) lifetime: Option<Spanned<TimeSpan>>,
+    pub(super) place: Option<Spanned<String>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged, expecting = "a text, a number, true or false")]
+pub(super) enum RawClaim {
+    Flag(bool),
+    Whole(i64),
+    Number(f64),
+    Text(String),
 }
 
 #[derive(Debug, Deserialize)]

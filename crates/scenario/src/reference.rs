@@ -23,13 +23,17 @@ const WORDED: [&str; 10] = [
 ];
 
 /// Examples of tables that no scenario of the program has.
-const EXAMPLES: [(&str, &str); 9] = [
+const EXAMPLES: [(&str, &str); 10] = [
     ("target.tls", "[target.tls]\nca = \"ca.pem\"\nserver_name = \"broker.example\""),
     ("load", "[load]\nthreads = 2\ntiming = \"batch\""),
     ("thresholds", "[thresholds]\ne2e_p99 = \"<10ms\"\nlost = \"==0\""),
     (
         "groups.NAME.rows",
         "credentials = \"meters.csv\"\nrows = { columns = [\"client_id\", \"password\"], delimiter = \";\" }",
+    ),
+    (
+        "groups.NAME.connect.token",
+        "connect = { token = { key_file = \"token.key\", claims = { aud = \"mqtt\" } } }",
     ),
     ("groups.NAME.disconnect", "disconnect = { ramp = \"5s\" }"),
     (

@@ -161,6 +161,10 @@ mod tests {
             ("phases", "name = 'x'\n[groups]\n[phases]\nno_such_key = 1\n".to_owned()),
             ("groups", format!("{group}no_such_key = 1\n")),
             ("groups.connect", format!("{group}connect = {{ no_such_key = 1 }}\n")),
+            (
+                "groups.connect.token",
+                format!("{group}connect = {{ token = {{ key_file = 'k', no_such_key = 1 }} }}\n"),
+            ),
             ("groups.rows", format!("{group}rows = {{ no_such_key = 1 }}\n")),
             ("groups.disconnect", format!("{group}disconnect = {{ no_such_key = 1 }}\n")),
             ("groups.will", format!("{group}will = {{ no_such_key = 1 }}\n")),

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use tacho_load::{ScramHash, TokenClaims};
 
 use super::action::Action;
 use super::broker_url::BrokerUrl;
@@ -17,6 +18,7 @@ use super::rows::Rows;
 use super::source_address::SourceAddresses;
 use super::stream::{Model, Publish};
 use super::template::{ClientPlace, Template};
+use super::token::Token;
 use super::vars::VarValue;
 use crate::threshold::Thresholds;
 
@@ -272,6 +274,12 @@ pub struct Connect {
     /// Password; a reference to it where the scenario is written.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub password: Option<Password>,
+    /// They log in by SCRAM, with user name and password.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "scram_name")]
+    pub scram: Option<ScramHash>,
+    /// They log in by a token of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<Token>,
 }
 
 /// One subscription of each client of a group.
@@ -287,6 +295,10 @@ pub struct Subscribe {
     /// Which retained messages the broker sends (5.0): 0 all, 1 those of new subscriptions, 2 none.
     #[serde(skip_serializing_if = "is_zero")]
     pub retain_handling: u8,
+}
+
+fn scram_name<S: Serializer>(hash: &Option<ScramHash>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(hash.map_or("", ScramHash::name))
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -313,6 +325,12 @@ impl Group {
     pub fn password(&self, place: ClientPlace) -> Option<String> {
         let given = || self.connect.password.as_ref()?.expand_at(place);
         self.credential(place, "password").or_else(given)
+    }
+
+    /// What the tokens of one of its clients claim, if it has any.
+    pub fn token_claims(&self, place: ClientPlace) -> Option<TokenClaims> {
+        let subject = || self.username(place).unwrap_or_else(|| self.client_id(place));
+        self.connect.token.as_ref().map(|token| token.claims_of(place, subject()))
     }
 
     fn credential(&self, place: ClientPlace, column: &str) -> Option<String> {

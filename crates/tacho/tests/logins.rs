@@ -181,3 +181,128 @@ fn wrong_logins_without_right_ones_are_refused_before_the_run() {
     assert_eq!(output.status.code(), Some(104), "{}", said(&output));
     assert!(said(&output).contains("use --credentials, --password-file"), "{}", said(&output));
 }
+
+const SECRET: &str = "t0ken-s3cret of a sufficient length";
+
+/// Runs a scenario of these groups for a second, and returns its only step.
+fn run_groups(folder: &Path, broker: &Broker, groups: &str, hold: &str) -> Value {
+    let scenario = folder.join("own.toml");
+    let phases = "[phases]\nwarmup = '500ms'\nmeasure = '1s'\ndrain = '3s'\n";
+    fs::write(&scenario, format!("name = 'own'\n{phases}{groups}")).expect("writes");
+    let directory = folder.join("run");
+    let mut run = tacho();
+    run.arg("run").arg(&scenario).args(["--force", "--hold", hold, "--dir"]).arg(&directory);
+    run.args(["--broker", &format!("mqtt://{}", broker.address)]);
+    let output = run.output().expect("starts");
+    let text = fs::read_to_string(directory.join("summary.json")).unwrap_or_default();
+    let record: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{}", said(&output)));
+    assert!(is_fair(&record), "{record:#}");
+    assert_eq!(record["client_failures"], 0, "{record:#}");
+    for entry in fs::read_dir(&directory).expect("a folder").flatten() {
+        let bytes = fs::read(entry.path()).unwrap_or_default();
+        for secret in [PASSWORD, SECRET, "BEGIN PRIVATE", "eyJ"] {
+            let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            assert!(!found, "{secret} is in {}", entry.path().display());
+        }
+    }
+    record["steps"][0].clone()
+}
+
+/// All right logins are accepted, and the wrong ones refused.
+fn assert_decided(step: &Value) {
+    let logins = &step["logins"];
+    let [right, wrong] = ["right", "wrong_password"].map(|name| kind(logins, name));
+    assert_eq!((&right["accepted"], &wrong["refused"]), (&right["due"], &wrong["due"]));
+    assert!(wrong["due"].as_u64() > Some(0), "{logins:#}");
+}
+
+#[test]
+fn clients_log_in_by_scram() {
+    let folder = folder(&USERS);
+    let users = folder.path().join("users");
+    let broker = Broker::start(&["--password-file", users.to_str().expect("a name")]);
+    let group = format!(
+        "[groups.user]\nclients = 5\nlogin = {{ rate = 40, wrong_share = 0.2, unknown_share = 0.1 }}\n\
+         connect = {{ username = 'user{{{{i}}}}', password = '{PASSWORD}', scram = 'sha256' }}\n"
+    );
+    let step = run_groups(folder.path(), &broker, &group, "1s");
+    assert_decided(&step);
+    let unknown = kind(&step["logins"], "unknown_user");
+    assert_eq!(unknown["refused"], unknown["due"]);
+    assert!(step["rtt_us"]["count"].as_u64() > Some(0), "round trips log in, too: {step:#}");
+}
+
+/// A broker that takes tokens of this key.
+fn token_broker(folder: &Path, key: &str) -> Broker {
+    fs::write(folder.join("verify.key"), key).expect("writes");
+    let config = folder.join("broker.toml");
+    let text = format!(
+        "[access.jwt]\nkey_file = '{}'\naudience = 'mqtt'\nleeway_s = 0\n",
+        folder.join("verify.key").display()
+    );
+    fs::write(&config, text).expect("writes");
+    Broker::start(&["--config", config.to_str().expect("a name")])
+}
+
+#[test]
+fn clients_log_in_by_tokens_of_each_kind_of_key() {
+    let rsa = include_str!("../../access/tests/fixtures/rsa.pem");
+    let public = include_str!("../../access/tests/fixtures/rsa.pub.pem");
+    for (key, verification_key, place) in
+        [(SECRET, SECRET, "password"), (rsa, public, "auth"), (SECRET, SECRET, "auth")]
+    {
+        let folder = TempDir::new().expect("a folder");
+        fs::write(folder.path().join("sign.key"), key).expect("writes");
+        let broker = token_broker(folder.path(), verification_key);
+        let group = format!(
+            "[groups.user]\nclients = 5\nlogin = {{ rate = 40, wrong_share = 0.2 }}\n\
+             connect.token = {{ key_file = 'sign.key', claims = {{ aud = 'mqtt' }}, \
+             place = '{place}' }}\n"
+        );
+        let step = run_groups(folder.path(), &broker, &group, "1s");
+        assert_decided(&step);
+    }
+}
+
+/// The broker ends the connection of a token that has ended.
+#[test]
+fn tokens_are_renewed_before_they_end() {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("sign.key"), SECRET).expect("writes");
+    let broker = token_broker(folder.path(), SECRET);
+    let group = "[groups.g]\nclients = 3\n\
+         connect.token = { key_file = 'sign.key', claims = { aud = 'mqtt' }, lifetime = '2s', \
+         place = 'auth' }\n\
+         [[groups.g.publish]]\ntopic = 't/{{i}}'\nqos = 1\nrate = { per_client = 20 }\n\
+         [[groups.g.subscribe]]\nfilter = 't/{{i}}'\n";
+    let step = run_groups(folder.path(), &broker, group, "5s");
+    assert_eq!((&step["received"], &step["lost"]), (&300.into(), &0.into()), "{step:#}");
+}
+
+#[test]
+fn tokens_that_would_end_and_keys_that_cannot_sign_are_refused() {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("sign.key"), SECRET).expect("writes");
+    fs::write(folder.path().join("short.key"), "too short").expect("writes");
+    for (token, words) in [
+        ("key_file = 'sign.key', lifetime = '5s'", "end before the run does"),
+        ("key_file = 'short.key'", "less than 16 bytes"),
+        ("key_file = 'none.key'", "cannot read the token key"),
+        ("key_file = 'sign.key', algorithm = 'RS256'", "is not for a secret"),
+        ("key_file = 'sign.key', place = 'header'", "'place' cannot be 'header'"),
+        ("key_file = 'sign.key', claims = { exp = 1 }", "follows from the lifetime"),
+        ("key_file = 'sign.key', place = 'auth'", "needs MQTT 5"),
+    ] {
+        let scenario = folder.path().join("own.toml");
+        let version = if words.contains("MQTT 5") { "version = '3.1.1'\n" } else { "" };
+        let text = format!(
+            "name = 'own'\n[groups.g]\nclients = 1\n{version}connect.token = {{ {token} }}\n"
+        );
+        fs::write(&scenario, text).expect("writes");
+        let mut check = tacho();
+        let output = check.args(["scenario", "check"]).arg(&scenario).output().expect("starts");
+        assert_eq!(output.status.code(), Some(104), "{token}: {}", said(&output));
+        assert!(said(&output).contains(words), "{token}: {}", said(&output));
+        assert!(!said(&output).contains("too short"), "{}", said(&output));
+    }
+}

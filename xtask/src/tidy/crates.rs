@@ -18,7 +18,7 @@ const ROOMS: [(&str, &[&str]); 20] = [
     ("journal", &[]),
     ("http", &[]),
     ("broker", &["access", "codec", "topic", "session", "net", "journal", "http", "output"]),
-    ("load", &["codec", "topic", "session", "net"]),
+    ("load", &["access", "codec", "topic", "session", "net"]),
     ("monitor", &[]),
     ("output", &["net"]),
     ("scenario", &["load"]),

@@ -441,6 +441,9 @@ fn check_life(group: &Group) -> Result<(), PlanError> {
 }
 
 fn check_login(group: &Group) -> Result<(), &'static str> {
+    if group.authentication.needs_v5() && !group.version.is_v5() {
+        return Err("authentication by AUTH needs MQTT 5");
+    }
     let Some(login) = &group.login else { return Ok(()) };
     login.check()?;
     let has_traffic =

@@ -1,6 +1,5 @@
 //! One virtual client: its connection, its session, its streams.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -12,7 +11,8 @@ use super::action::ActionEffect;
 use super::answer::Answers;
 use super::lifecycle::{SessionHistory, State, Subscriptions};
 use super::message::Published;
-use crate::plan::{Client, ClientIndex, Group, Login, LoginKind};
+use crate::authentication::Prover;
+use crate::plan::{Authentication, ClientIndex, Group, LoginKind};
 
 /// Where a client belongs.
 #[derive(Debug, Clone, Copy)]
@@ -51,29 +51,6 @@ impl LoginProgress {
     pub(super) fn new(rank: usize) -> Self {
         let next = rank as u64;
         Self { next, intended_ns: 0, kind: LoginKind::Right, free_ns: 0 }
-    }
-
-    /// The user name and the password that this login presents.
-    pub(super) fn presented<'c>(
-        &self,
-        client: &'c Client,
-    ) -> (Option<Cow<'c, str>>, Option<Cow<'c, [u8]>>) {
-        let username = client.username.as_deref().map(Cow::Borrowed);
-        let password = client.password.as_deref().map(Cow::Borrowed);
-        match self.kind {
-            LoginKind::Right => (username, password),
-            LoginKind::WrongPassword => {
-                let wrong = [
-                    client.password.as_deref().unwrap_or_default(),
-                    Login::WRONG_SUFFIX.as_bytes(),
-                ];
-                (username, Some(Cow::Owned(wrong.concat())))
-            }
-            LoginKind::UnknownUser => {
-                let unknown = [client.username.as_deref().unwrap_or_default(), Login::WRONG_SUFFIX];
-                (Some(Cow::Owned(unknown.concat())), password)
-            }
-        }
     }
 }
 
@@ -114,6 +91,10 @@ pub(super) struct VirtualClient {
     pub(super) answers: Option<Box<Answers>>,
     /// Its logins, if it logs in by a schedule.
     pub(super) login: Option<Box<LoginProgress>>,
+    /// Its part of exchanges; `None` for user name and password.
+    pub(super) prover: Option<Box<Prover>>,
+    /// The timer of its next token.
+    pub(super) renewal: Option<TimerId>,
     /// The last action on it.
     pub(super) effect: Option<Box<ActionEffect>>,
 }
@@ -145,6 +126,11 @@ impl VirtualClient {
             refusal: None,
             answers: group.answers.then(Box::default),
             login: group.login.is_some().then(|| Box::new(LoginProgress::new(rank))),
+            prover: match group.authentication {
+                Authentication::Password => None,
+                _ => Some(Box::default()),
+            },
+            renewal: None,
             effect: None,
         }
     }

@@ -1,7 +1,5 @@
 //! Connect, keep-alive and disconnect.
 
-use std::borrow::Cow;
-
 use tacho_codec::{
     Ack, ConnAck, ConnAckProperties, Connect, ConnectProperties, Disconnect, QoS, ReasonCode,
     WillProperties,
@@ -13,10 +11,11 @@ use super::client::VirtualClient;
 use super::lifecycle::{SessionHistory, State};
 use super::stream::VirtualStream;
 use super::{Failure, Worker};
+use crate::authentication::Prover;
 use crate::events::{ConnectError, PhaseKind};
 use crate::histogram::record;
 use crate::mail::ReportBody;
-use crate::plan::{Group, Target};
+use crate::plan::{Group, LoginKind, Target};
 
 /// Paced clients per turn, which bounds the length of a turn.
 const CLIENTS_PER_TURN_MAX: usize = 64;
@@ -189,27 +188,31 @@ impl Worker {
         state.state = State::Greeting { since_ns };
         let group = &self.context.plan.groups[state.group];
         let client = &group.clients[state.rank];
+        let kind = state.login.as_deref().map_or(LoginKind::Right, |login| login.kind);
+        let mut plain = Prover::default();
+        let prover = state.prover.as_deref_mut().unwrap_or(&mut plain);
+        let presented = match prover.present(&group.authentication, client, kind) {
+            Ok(presented) => presented,
+            Err(why) => {
+                return self.fail(net, local, Failure::Connect(ConnectError::other(why)));
+            }
+        };
         let properties = ConnectProperties {
+            authentication_method: presented.method,
+            authentication_data: presented.data.as_deref(),
             session_expiry_s: Some(group.session_expiry_s).filter(|expiry_s| *expiry_s > 0),
             packet_size_max: group.packet_size_max,
             ..ConnectProperties::default()
         };
         let properties = if group.version.is_v5() { properties } else { Default::default() };
-        let (username, password) = match state.login.as_deref() {
-            Some(login) => login.presented(client),
-            None => (
-                client.username.as_deref().map(Cow::Borrowed),
-                client.password.as_deref().map(Cow::Borrowed),
-            ),
-        };
         let will = group.will.as_ref().zip(client.will_topic.as_deref());
         let connect = Connect {
             version: group.version,
             clean_start: is_clean(group, state),
             keep_alive_s: group.keep_alive_s,
             client_id: &client.id,
-            username: username.as_deref(),
-            password: password.as_deref(),
+            username: presented.username.as_deref(),
+            password: presented.password.as_deref(),
             will: will.map(|(will, topic)| tacho_codec::Will {
                 topic,
                 payload: &will.payload,
@@ -241,6 +244,10 @@ impl Worker {
         };
         if connack.reason.is_error() {
             return Err(Failure::Refused(connack.reason));
+        }
+        if let Some(prover) = client.prover.as_deref_mut() {
+            let proof = connack.properties.authentication_data;
+            prover.accepted(proof).map_err(Failure::Protocol)?;
         }
         if client.login.is_some() {
             self.logged_in(net, local, connack, since_ns, now_ns);
@@ -284,6 +291,7 @@ impl Worker {
         if let Some(deadline_ns) = client.session.next_timeout() {
             client.timer = Some(net.set_timer(deadline_ns, local as u64));
         }
+        self.plan_renewal(net, local);
         self.abandon(local, &abandoned, now_ns);
         if again || self.clients[local].subscriptions.are_wanted() {
             self.come_back(net, local, again, connack.session_present);

@@ -92,6 +92,7 @@ impl Worker {
         let up = self.clients[client].state.is_up();
         match packet {
             Packet::ConnAck(connack) => self.handle_connack(net, client, connack, now_ns),
+            Packet::Auth(auth) => self.handle_auth(net, client, auth),
             Packet::Disconnect(disconnect) => Err(Failure::Disconnected(disconnect.reason)),
             _ if !up => Err(Failure::Protocol("a packet before CONNACK".into())),
             Packet::PubRec(ack) => self.handle_ack(client, AckKind::PubRec, ack, now_ns),

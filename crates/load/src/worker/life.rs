@@ -111,6 +111,9 @@ impl Worker {
         if let Some(timer) = client.timer.take() {
             net.cancel_timer(timer);
         }
+        if let Some(renewal) = client.renewal.take() {
+            net.cancel_timer(renewal);
+        }
         client.timer =
             for_ns.map(|for_ns| net.set_timer(net.now_ns().saturating_add(for_ns), local as u64));
         let waiting = std::mem::take(&mut client.waiting);

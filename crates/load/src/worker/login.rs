@@ -151,6 +151,7 @@ impl Worker {
         if let Some(deadline_ns) = client.session.next_timeout() {
             client.timer = Some(net.set_timer(deadline_ns, local as u64));
         }
+        self.plan_renewal(net, local);
         self.logins.steps.push(Reverse((now_ns.saturating_add(login.stay_ns), local as u32)));
     }
 

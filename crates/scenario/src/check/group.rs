@@ -153,6 +153,8 @@ impl Checker<'_> {
             maximum_packet_size: packet_size.transpose()?,
             username: raw.username.as_ref().map(|name| self.text(name, "user name")).transpose()?,
             password: self.password(raw)?,
+            scram: self.scram(raw)?,
+            token: self.token(raw)?,
         })
     }
 

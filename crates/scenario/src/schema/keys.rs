@@ -259,6 +259,29 @@ const CONNECT: &[Key] = &[
     key("password", Text, "Password; templates such as {{i}} make it unique per client."),
     key("password_file", Text, "Instead: a file with one password."),
     key("password_env", Text, "Instead: an environment variable with the password."),
+    key(
+        "scram",
+        Choice(&["sha256", "sha512"]),
+        "Log in by SCRAM over AUTH, with user name and password (MQTT 5).",
+    ),
+    key("token", Table(TOKEN), "Log in by a JSON Web Token, signed anew for each connection."),
+];
+
+const TOKEN: &[Key] = &[
+    required("key_file", Text, "Secret, or private key in PEM, that signs; never in results."),
+    key("algorithm", Text, "HS256 and so on; by the key: HS256, RS256, ES256, ES384 or EdDSA."),
+    key("key_id", Text, "The 'kid' in the header of the tokens."),
+    key(
+        "claims",
+        Values,
+        "Claims; texts are templates. 'sub' is the user name or client identifier unless given.",
+    ),
+    key("lifetime", Span, "From its signature to its end; 1h."),
+    key(
+        "place",
+        Choice(&["password", "username", "auth"]),
+        "Where the token is; auth: method JWT, renewed by re-authentication; \"password\".",
+    ),
 ];
 
 const DISCONNECT: &[Key] = &[
