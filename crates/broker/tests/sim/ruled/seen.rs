@@ -128,7 +128,7 @@ impl World {
     }
 
     /// Only clients that have lost something are told so.
-    fn dismissed(&mut self, client: usize, reason: ReasonCode) {
+    pub(super) fn dismissed(&mut self, client: usize, reason: ReasonCode) {
         let (who, name) = (self.who(client), &self.clients[client].name);
         let Some(link) = &self.clients[client].link else { return };
         let (since, has_rivals) = (link.since, link.has_rivals);
