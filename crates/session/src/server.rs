@@ -327,6 +327,16 @@ impl<M: Payload> Session<M> {
         self.outgoing.counters.count_drop(DropReason::Denied);
     }
 
+    /// As [`Session::withhold`] of a message with a packet identifier that another client may have
+    /// instead: returns it. `None` if it is not in flight.
+    pub fn give_back(
+        &mut self,
+        packet_id: PacketId,
+        persist: &mut impl Persist<M>,
+    ) -> Option<Delivery<M>> {
+        self.outgoing.give_back(packet_id, persist)
+    }
+
     /// The next packet to write. Promises of batches up to `committed` may be sent.
     ///
     /// The order is acknowledgements, PUBREL, retransmissions, and queued messages as the window

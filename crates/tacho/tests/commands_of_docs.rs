@@ -23,12 +23,13 @@ use documents::{Document, commands, documents, inline, toml_called, words};
 
 /// Other programs, with why a test of the documents does not run them. A command that begins with
 /// none of these and is not ours is a mistake.
-const FOREIGN: [(&str, &str); 16] = [
+const FOREIGN: [(&str, &str); 17] = [
     ("PROGRAM", "another broker, as the reports of results start it"),
     ("cargo install", "it installs what the tests have built"),
     ("cargo xtask", "chores have tests of their own; their names are checked"),
     ("apt-get", "it changes the system"),
     ("cat", "it shows or writes a file"),
+    ("echo -19", "it changes the priority of what the test belongs to"),
     ("chmod", "it changes who may read a file"),
     ("curl", "a client of HTTP: the endpoints have tests of their own"),
     ("exec mosquitto", "tests against mosquitto are named after it"),

@@ -5,7 +5,7 @@ use std::fs;
 
 use tacho_broker::AccessReloaded;
 use tacho_broker::sim::Cluster;
-use tacho_codec::{Connect, Packet, Publish};
+use tacho_codec::{Connect, Packet, PacketId, Publish, QoS};
 use tacho_net::sim::Peer;
 use tacho_testkit::connect;
 use tempfile::TempDir;
@@ -166,4 +166,53 @@ fn a_client_that_comes_back_while_its_session_is_swept_loses_what_it_may_not_hav
     // One with what newcomers have beside it.
     let longest_ns = cluster.counter("turn_ns_max");
     assert!(longest_ns < LONGEST_TURN_NS, "{longest_ns} ns");
+}
+
+/// A message of a shared group that a member may not have any more goes to another one.
+#[test]
+fn a_group_loses_nothing_while_the_right_of_a_member_ends() {
+    const BEFORE: &str = "[[rules]]\nallow = ['publish', 'subscribe']\ntopics = ['#']\n";
+    const AFTER: &str = "[[rules]]\nallow = ['publish', 'subscribe']\ntopics = ['t/#']\n\
+        [[rules]]\nallow = 'publish'\ntopics = ['u/#']\n\
+        [[rules]]\nallow = 'subscribe'\ntopics = ['u/#']\nclient_ids = ['keeper']\n";
+    const MESSAGES: u16 = 10;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rules.toml");
+    fs::write(&file, BEFORE).unwrap();
+    let mut cluster = busy_cluster(&format!(
+        "shards = 1\n[access]\nrules_file = {file:?}\n\
+         [limits]\nsubscriptions_per_session_max = 20000"
+    ));
+    let cluster = &mut cluster;
+    // It is swept before the members, in many turns.
+    let (first, _) = lasting(cluster, "first");
+    subscribe_all(&first, 1, &filters("t", FILTERS));
+    let [loser, keeper] = ["loser", "keeper"].map(|id| lasting(cluster, id).0);
+    for member in [&loser, &keeper] {
+        subscribe_all(member, 1, &["$share/g/u/#".to_owned()]);
+    }
+    let publisher = connected(cluster, "publisher");
+    settle(cluster);
+    for peer in [&first, &loser, &keeper] {
+        received(peer);
+    }
+
+    fs::write(&file, AFTER).unwrap();
+    assert_eq!(cluster.access().reload(), AccessReloaded::New);
+    for number in 1..=MESSAGES {
+        let message = Publish {
+            topic: "u/1",
+            qos: QoS::AtLeastOnce,
+            packet_id: PacketId::new(number),
+            ..Publish::default()
+        };
+        send(&publisher, &Packet::Publish(message));
+        cluster.loops().turn(0);
+        assert!(!loser.is_closing(), "it is swept already");
+    }
+    assert!(cluster.counter("denied_deliveries_total") > 0);
+    settle(cluster);
+    let got = received(&keeper);
+    assert_eq!(got, vec!["publish u/1"; usize::from(MESSAGES)]);
+    assert!(loser.is_closing() && !received(&loser).iter().any(|packet| packet.contains("u/1")));
 }

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use tacho_codec::QoS;
+use tacho_codec::{PacketId, QoS};
 
 use super::Outgoing;
-use super::slot::{Slot, Stage};
+use super::slot::{Progress, Slot, Stage};
 use crate::queue::Queued;
 use crate::{Delivery, Payload, Persist, Record};
 
@@ -36,6 +36,25 @@ impl<M: Payload> Outgoing<M> {
     /// QoS 2 that this one may already have [MQTT-4.8.2-5].
     pub(crate) fn drain_for_others(&mut self, persist: &mut impl Persist<M>) -> Vec<Delivery<M>> {
         self.drain_where(|slot| !slot.sent || slot.qos() != Some(QoS::ExactlyOnce), persist)
+    }
+
+    /// Takes a message out that was yielded to be sent and is not, for another receiver; `None` if
+    /// it is not in flight.
+    pub(crate) fn give_back(
+        &mut self,
+        packet_id: PacketId,
+        persist: &mut impl Persist<M>,
+    ) -> Option<Delivery<M>> {
+        let slot = self.window.get_mut(packet_id)?;
+        if slot.stage != Stage::Publish || slot.delivery.is_none() {
+            return None;
+        }
+        let slot = self.window.finish(packet_id)?;
+        if slot.progress == Progress::Published {
+            self.credit_used -= 1;
+        }
+        let delivery = slot.delivery?;
+        Some(removed(Queued { seq: slot.seq, delivery }, persist))
     }
 
     fn drain_where(

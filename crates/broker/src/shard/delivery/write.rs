@@ -6,7 +6,7 @@ use tacho_codec::{Ack, AckKind, PacketId, Publish, Version};
 use tacho_net::ConnId;
 use tacho_session::{AliasOut, Delivery, Transmit};
 
-use crate::delivery::{Body, Copy};
+use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::keys::SessionSlot;
 use crate::message::SharedPayload;
 use crate::shard::sessions::{PublishForm, Session};
@@ -54,6 +54,23 @@ impl Shard {
         debug_assert!(encoded.is_ok(), "an acknowledgement without properties is always encodable");
     }
 
+    /// A client is not to have a message that was about to be sent to it.
+    #[cold]
+    fn withhold(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        packet_id: Option<PacketId>,
+        goes_on: bool,
+    ) {
+        self.stats.denied_deliveries_total.increment();
+        match packet_id.filter(|_| goes_on) {
+            Some(packet_id) => self.pass_on_withheld(net, slot, packet_id),
+            // It counts as delivered.
+            None => self.act(slot, |machine, recorder| machine.withhold(packet_id, recorder)),
+        }
+    }
+
     fn write_publish(
         &mut self,
         net: &mut Net,
@@ -66,10 +83,9 @@ impl Shard {
         // Invariant: the machine hands out what is loaded.
         let Body::Here(message) = &delivery.message.message else { return };
         if self.access.has_rules() && self.withholds(slot, message.topic()) {
-            // It counts as delivered: the client is not to have it.
-            self.stats.denied_deliveries_total.increment();
-            self.act(slot, |machine, recorder| machine.withhold(packet_id, recorder));
-            return;
+            // One that was not sent before another member may have.
+            let goes_on = delivery.message.group != NO_GROUP && !dup;
+            return self.withhold(net, slot, packet_id, goes_on);
         }
         let session = &mut self.sessions[slot];
         if session.terms().publishes() == PublishForm::Mapped {

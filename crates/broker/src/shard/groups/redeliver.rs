@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tacho_codec::QoS;
+use tacho_codec::{PacketId, QoS};
 use tacho_session::{BatchSeq, Delivery};
 use tacho_topic::Group;
 
@@ -66,6 +66,26 @@ impl Shard {
                 (machine.take_undelivered(recorder), recorder.take_places())
             });
         self.of_groups(slot, left.as_deref(), undelivered, places)
+    }
+
+    /// A member may not have a message any more that was about to be sent to it. Another one gets
+    /// it in a later turn: this one is a member until its subscriptions are swept.
+    #[cold]
+    pub(in crate::shard) fn pass_on_withheld(
+        &mut self,
+        net: &mut Net,
+        slot: SessionSlot,
+        packet_id: PacketId,
+    ) {
+        let session = &mut self.sessions[slot];
+        let (withheld, places) =
+            self.durability.act(slot, session.subject(), |machine, recorder| {
+                (machine.give_back(packet_id, recorder), recorder.take_places())
+            });
+        let left = self.of_groups(slot, None, withheld.into_iter().collect(), places);
+        self.stats.shared_redelivered_total.add(left.len() as u64);
+        self.groups.left.extend(left);
+        net.turn_again();
     }
 
     /// Whether no message of a session is a shared group's.
