@@ -2,7 +2,7 @@
 
 use tacho_codec::{PacketId, QoS, ReasonCode};
 
-use super::slot::{Progress, Stage};
+use super::slot::{Progress, Slot, Stage};
 use super::{Outgoing, Release};
 use crate::{BatchSeq, Delivery, Payload, Persist, ProtocolError, Record};
 
@@ -96,19 +96,26 @@ impl<M: Payload> Outgoing<M> {
         }
     }
 
-    /// Frees an identifier, and the unit of the receive maximum that its exchange uses.
+    /// Ends an exchange.
     #[inline]
     pub(super) fn finish(
         &mut self,
         packet_id: PacketId,
         persist: &mut impl Persist<M>,
     ) -> Option<Delivery<M>> {
-        let slot = self.window.finish(packet_id)?;
+        let slot = self.free(packet_id)?;
         persist.persist(Record::Acked { seq: slot.seq, packet_id });
+        slot.delivery
+    }
+
+    /// Frees an identifier, and the unit of the receive maximum that its exchange uses.
+    #[inline]
+    pub(super) fn free(&mut self, packet_id: PacketId) -> Option<Slot<M>> {
+        let slot = self.window.finish(packet_id)?;
         if slot.progress == Progress::Published {
             self.credit_used -= 1;
         }
-        slot.delivery
+        Some(slot)
     }
 
     fn push_release(

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tacho_codec::{PacketId, QoS};
 
 use super::Outgoing;
-use super::slot::{Progress, Slot, Stage};
+use super::slot::{Slot, Stage};
 use crate::queue::Queued;
 use crate::{Delivery, Payload, Persist, Record};
 
@@ -49,10 +49,7 @@ impl<M: Payload> Outgoing<M> {
         if slot.stage != Stage::Publish || slot.delivery.is_none() {
             return None;
         }
-        let slot = self.window.finish(packet_id)?;
-        if slot.progress == Progress::Published {
-            self.credit_used -= 1;
-        }
+        let slot = self.free(packet_id)?;
         let delivery = slot.delivery?;
         Some(removed(Queued { seq: slot.seq, delivery }, persist))
     }

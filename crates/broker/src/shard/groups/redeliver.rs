@@ -83,8 +83,7 @@ impl Shard {
                 (machine.give_back(packet_id, recorder), recorder.take_places())
             });
         let left = self.of_groups(slot, None, withheld.into_iter().collect(), places);
-        self.stats.shared_redelivered_total.add(left.len() as u64);
-        self.groups.left.extend(left);
+        self.queue_left(left);
         net.turn_again();
     }
 
@@ -104,12 +103,17 @@ impl Shard {
     /// Gives a member's undelivered messages to others, behind those of members that left before:
     /// a few at once, the others in later turns.
     pub(in crate::shard) fn redistribute(&mut self, net: &mut Net, left: Vec<Left>) {
-        self.stats.shared_redelivered_total.add(left.len() as u64);
-        self.groups.left.extend(left);
+        self.queue_left(left);
         self.redistribute_more(net, AT_ONCE_MAX);
         if self.is_redistributing() {
             net.turn_again();
         }
+    }
+
+    /// Messages for others wait behind those of members that left before.
+    fn queue_left(&mut self, left: Vec<Left>) {
+        self.stats.shared_redelivered_total.add(left.len() as u64);
+        self.groups.left.extend(left);
     }
 
     /// Goes on with the messages of members that left, as long as the turn lasts. True if there are
