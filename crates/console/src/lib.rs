@@ -1,5 +1,6 @@
 //! Pages of runs: [`Live`] shows one while it runs and can stop it, [`PastRunsPage`] lists past
-//! ones. [`MetricsPage`] offers a text to Prometheus.
+//! ones. [`MetricsPage`] offers a text to Prometheus. [`MachineLock`] keeps a second load off the
+//! machine.
 //!
 //! A thread of its own with a current-thread runtime serves them, at the lowest priority and away
 //! from the cores of brokers and generator where there are others. A run never waits for it: news
@@ -12,11 +13,13 @@ mod guard;
 mod hub;
 mod list_page;
 mod live;
+mod machine_lock;
 mod metrics_page;
 mod news;
 mod page;
 mod past;
 mod past_page;
+mod process;
 mod regular;
 mod running;
 mod server;
@@ -26,8 +29,10 @@ mod watchers;
 pub use address::{Listen, parse_address};
 pub use error::ConsoleError;
 pub use live::{Live, LiveRun, LiveSettings, Outlook};
+pub use machine_lock::{MachineHolder, MachineLock, MachineLockError};
 pub use metrics_page::MetricsPage;
 pub use news::RunAbout;
 pub use past_page::PastRunsPage;
+pub use process::ProcessId;
 pub use running::{Running, RunningFile};
 pub use stop::Stop;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::process::ProcessId;
 use crate::regular;
 
 /// Name of the file.
@@ -19,8 +20,9 @@ const BYTES_MAX: u64 = 64 << 10;
 /// A run that goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Running {
-    /// Id of the process that runs it.
-    pub pid: u32,
+    /// The process that runs it.
+    #[serde(flatten)]
+    pub process: ProcessId,
     /// `run`, `ladder`, `capacity` or `suite`.
     pub kind: String,
     /// Name of the scenario or suite.
@@ -84,7 +86,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         assert_eq!(Running::read(place.path()), None);
         let running = Running {
-            pid: 7,
+            process: ProcessId { pid: 7, started_ticks: Some(1) },
             page: Some("http://127.0.0.1:9740/".to_owned()),
             ..Running::default()
         };

@@ -7,7 +7,7 @@ const SECRET: [&str; 4] = ["password", "passwd", "token", "secret"];
 const LEFT_OUT: &str = "…";
 
 /// The words of the command: the program without its path, and no passwords or tokens.
-pub(crate) fn command_line() -> Vec<String> {
+pub fn command_line() -> Vec<String> {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let mut words = redacted(words);
     if let Some(program) = words.first_mut()

@@ -39,3 +39,5 @@ pub mod repeats;
 pub mod run;
 pub mod spinning;
 pub mod verdict;
+
+pub use command_line::command_line;

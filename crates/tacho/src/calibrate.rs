@@ -1,9 +1,9 @@
 //! `tacho calibrate`: limits of the generator on this machine.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use clap::{Args, Parser};
+use tacho_console::Stop;
 use tacho_lab::calibration::{
     Calibration, DiskError, calibration_text, check_writable, disk_text, measure, measure_disk,
     path, store,
@@ -14,6 +14,7 @@ use tacho_rig::attached::{quoted, this_program};
 use crate::campaign::ArgumentBench;
 use crate::exit::{self, Failure};
 use crate::hidden_commands::NULL_BROKER;
+use crate::machine::MachineArguments;
 use crate::run::{GivenArguments, Setting, TargetArguments, create};
 use crate::signals::stop_flag;
 
@@ -26,7 +27,8 @@ use crate::signals::stop_flag;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Exit codes: 0 success, 1 unexpected error, 104 --dir holds an earlier calibration or --disk is no \
-directory, 105 stopped by a signal, 112 the responder went away.")]
+directory, 105 stopped by a signal, 112 the responder went away, 113 another run has this machine, \
+and --no-wait was given.")]
 pub(crate) struct CalibrateArguments {
     /// Measure fewer kinds of messages, for a second each: about 20 seconds instead of 75
     #[arg(long)]
@@ -58,6 +60,9 @@ pub(crate) struct CalibrateArguments {
 
     #[command(flatten)]
     named: GivenArguments,
+
+    #[command(flatten)]
+    machine: MachineArguments,
 
     /// Print no progress
     #[arg(long, short)]
@@ -92,7 +97,7 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<u8, Failure> {
     }
     check_kept(arguments)?;
     check_free(arguments)?;
-    let targets = null_broker()?;
+    let targets = null_broker()?.waiting(arguments.machine);
     let mut setting = Setting::new(&targets, arguments.quiet)?;
     setting.give(arguments.named.given());
     let place = place(arguments);
@@ -107,11 +112,12 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<u8, Failure> {
 
 /// Measures synced writes, and shows them.
 fn calibrate_disk(arguments: &CalibrateArguments, directory: &Path) -> Result<u8, Failure> {
-    let stop = stop_flag()?;
+    let stop = Stop::new(stop_flag()?);
+    let _machine = arguments.machine.take(&stop)?;
     if !arguments.quiet {
         eprintln!("measuring synced writes in {}", directory.display());
     }
-    let measured = measure_disk(directory, arguments.quick, &|| stop.load(Ordering::Relaxed));
+    let measured = measure_disk(directory, arguments.quick, &|| stop.is_raised());
     let mut calibration = measured.map_err(|error| {
         let code = match error {
             DiskError::Directory { .. } => exit::INVALID_CONFIG,

@@ -23,6 +23,8 @@ pub(crate) const VIOLATION: u8 = 110;
 pub(crate) const INVALID_RUN: u8 = 111;
 /// The broker could not be reached, went away, or did not deliver the readiness probe.
 pub(crate) const TARGET_UNREACHABLE: u8 = 112;
+/// Another run has the machine, and waiting was not wanted.
+pub(crate) const MACHINE_TAKEN: u8 = 113;
 
 /// The table for `--help`.
 pub(crate) const HELP: &str = "\
@@ -39,7 +41,8 @@ Exit codes:
        (network_bound), the hypervisor or other programs disturbed it (disturbed), or the load
        was not steady in the measured window (not_steady); of a comparison: too few repeats
        count (unclear)
-  112  the broker could not be reached, went away, or did not deliver the readiness probe";
+  112  the broker could not be reached, went away, or did not deliver the readiness probe
+  113  another run has this machine, and --no-wait was given";
 
 /// The table for commands that make many runs.
 pub(crate) fn campaign_help() -> String {
@@ -134,7 +137,8 @@ mod tests {
         assert_eq!(code_of(Verdict::LoginViolation, &Ending::Completed), 110);
         assert_eq!(code_of(Verdict::Aborted, &Ending::Aborted), 105);
         assert_eq!(code_of(Verdict::Aborted, &Ending::TargetFailed(String::new())), 112);
-        for code in ["  0  ", " 1  ", " 99  ", "104  ", "105  ", "110  ", "111  ", "112  "] {
+        for code in ["  0  ", " 1  ", " 99  ", "104  ", "105  ", "110  ", "111  ", "112  ", "113  "]
+        {
             assert!(HELP.contains(code), "{code}");
         }
     }

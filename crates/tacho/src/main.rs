@@ -19,6 +19,7 @@ mod estimates;
 mod exit;
 mod hidden_commands;
 mod journal_command;
+mod machine;
 mod monitor;
 mod out_arguments;
 mod passwd_command;

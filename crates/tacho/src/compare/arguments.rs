@@ -14,7 +14,8 @@ Exit codes, see docs/exit-codes.md:
   105  stopped by a signal
   110  a repeat broke the QoS contract
   111  a condition cannot be distinguished from noise, or too few repeats count
-  112  a broker could not be reached, or went away";
+  112  a broker could not be reached, or went away
+  113  another run has this machine, and --no-wait was given";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tacho_console::{Live, LiveSettings, Outlook, Running, RunningFile, Stop};
+use tacho_console::{
+    Live, LiveSettings, MachineLock, Outlook, ProcessId, Running, RunningFile, Stop,
+};
 use tacho_lab::campaign::Performance;
 use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
 use tacho_lab::spinning::Spinning;
@@ -68,12 +70,16 @@ pub(crate) struct Setting {
     outputs: Arc<Outputs>,
     /// Tells others that it goes on.
     running: Option<RunningFile>,
+    /// The right to make load, until everything has been measured.
+    machine: Option<MachineLock>,
 }
 
 impl Setting {
     /// Takes over the process: signals raise the stop flag, descriptors are as many as allowed.
+    /// Waits until no other run has the machine.
     pub(crate) fn new(arguments: &TargetArguments, quiet: bool) -> Result<Self, Failure> {
         let stop = Stop::new(stop_flag()?);
+        let machine = arguments.machine.take(&stop)?;
         // Best effort: scenarios above the hard limit are refused when checked, and any other
         // shortage of descriptors is reported where it occurs.
         let _ = tacho_net::raise_fd_limit();
@@ -89,6 +95,7 @@ impl Setting {
             live: None,
             outputs: Arc::default(),
             running: None,
+            machine: Some(machine),
         })
     }
 
@@ -175,8 +182,12 @@ impl Setting {
         directory: &RunDirectory,
         (scenario, kind): (&str, RunKind),
     ) -> Result<(), Failure> {
+        if let Some(machine) = &mut self.machine {
+            // For people who wait; the run itself is as good without.
+            let _ = machine.tell_directory(directory.path());
+        }
         let running = Running {
-            pid: std::process::id(),
+            process: ProcessId::own(),
             kind: kind.name().to_owned(),
             scenario: scenario.to_owned(),
             started_at: Timestamp::now().rfc3339(),
@@ -193,6 +204,8 @@ impl Setting {
     /// Tells the live page how everything ended. Returns when it is to be served no more.
     pub(crate) fn conclude(&mut self, record: Option<&RunRecord>) {
         self.running = None;
+        // A page that stays makes no load.
+        self.machine = None;
         if let Some(live) = self.live.take() {
             let reasons = record.map_or(&[][..], |record| &record.reasons);
             if live.end(record.map(|record| record.verdict.name()), reasons) == Outlook::Stays {

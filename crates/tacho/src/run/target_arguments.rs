@@ -14,6 +14,7 @@ use super::named::Named;
 use super::tolerate::TolerateArguments;
 use super::transport::TransportArguments;
 use crate::exit::{self, Failure};
+use crate::machine::MachineArguments;
 
 /// The brokers under test and their cores.
 #[derive(Args, Clone, Debug)]
@@ -79,6 +80,9 @@ pub(crate) struct TargetArguments {
     #[command(flatten)]
     pub(super) tolerate: TolerateArguments,
 
+    #[command(flatten)]
+    pub(super) machine: MachineArguments,
+
     /// Shards (event loops) of Tacho's own broker; default: one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(super) shards: Option<u16>,
@@ -133,6 +137,11 @@ impl TargetArguments {
             }
         }
         narrowed
+    }
+
+    /// The same, with or without waiting for the machine.
+    pub(crate) fn waiting(self, machine: MachineArguments) -> Self {
+        Self { machine, ..self }
     }
 
     /// Divides the cores of this machine.
