@@ -22,6 +22,8 @@ export class Chart {
   private raw: [number[], ...Value[][]];
   private readonly tip: HTMLElement;
   private colours: Map<string, string> = new Map();
+  // Told of the chosen span of time; null: the whole time.
+  onWindow: ((range: [number, number] | null) => void) | null = null;
 
   // The chart is appended to `host`.
   constructor(
@@ -37,6 +39,7 @@ export class Chart {
     this.readColours();
     this.plot = new uPlot(this.options(), this.drawn(), host);
     this.plot.over.append(this.tip);
+    this.plot.over.addEventListener("dblclick", () => this.onWindow?.(null));
   }
 
   // Shows new values of the same lines and keeps the zoom.
@@ -46,6 +49,7 @@ export class Chart {
     const zoomed = min != null && max != null && (min > from || max < to);
     this.data.lines = data.lines;
     this.data.bands = data.bands;
+    this.data.marks = data.marks;
     this.data.x = data.x;
     this.raw = aligned(data, places);
     this.plot.setData(this.drawn(), !zoomed);
@@ -71,6 +75,18 @@ export class Chart {
   reset(): void {
     const [from, to] = this.wholeX();
     this.plot.setScale("x", { min: from, max: to });
+  }
+
+  // Shows a span of time.
+  setWindow(range: [number, number] | null): void {
+    if (range === null) this.reset();
+    else this.plot.setScale("x", { min: range[0], max: range[1] });
+  }
+
+  // Takes the chart off the page.
+  destroy(): void {
+    this.onWindow = null;
+    this.plot.destroy();
   }
 
   resize(): void {
@@ -192,8 +208,14 @@ export class Chart {
         drawClear: [(u) => this.drawBands(u)],
         draw: [(u) => this.drawMarks(u)],
         setCursor: [(u) => this.showValues(u)],
+        setSelect: [(u) => this.tellWindow(u)],
       },
     };
+  }
+
+  private tellWindow(u: uPlot): void {
+    const { left, width } = u.select;
+    if (width > 0) this.onWindow?.([u.posToVal(left, "x"), u.posToVal(left + width, "x")]);
   }
 
   private rangeX(_u: uPlot, min: number | null, max: number | null): [number, number] {
@@ -207,7 +229,8 @@ export class Chart {
 
   private rangeY(min: number | null, max: number | null): [number, number] {
     const { y } = this.data;
-    if (y.log) return decades(min ?? 1, max ?? 1);
+    const levels = this.data.marks.filter((mark) => mark.x === null).map((mark) => mark.y);
+    if (y.log) return decades(min ?? 1, Math.max(max ?? 1, ...levels));
     // Shares of a whole keep an axis to 100 %.
     const percent = y.unit === "percent" && y.to === 100;
     if (percent) return [0, Math.max(100, max ?? 0)];

@@ -9,6 +9,16 @@ export interface RunNews {
   version: string;
   brokers: string[];
   at_s: number;
+  // Conditions of the run; absent from programs that do not tell them.
+  thresholds?: ThresholdNews[];
+}
+
+// A condition on a figure, with its limit in the figure's own unit.
+export interface ThresholdNews {
+  condition: string;
+  figure: string;
+  symbol: "<" | "<=" | ">" | ">=" | "==";
+  limit: number;
 }
 
 export interface PhaseNews {

@@ -1,7 +1,7 @@
 // The charts of a live run: the lines of each chart and their values.
 
 import type { ChartData, LineData, Unit } from "./data";
-import type { CpuState, HostNews, PartNews, SecondNews } from "./news";
+import type { CpuState, HostNews, PartNews, SecondNews, ThresholdNews } from "./news";
 import type { Rows } from "./rows";
 
 export interface PanelLine {
@@ -21,6 +21,8 @@ export interface Panel {
   to?: number;
   wide?: boolean;
   lines: PanelLine[];
+  // Figures whose thresholds are drawn as lines.
+  figures?: string[];
 }
 
 function lines(...of: [name: string, cls: string][]): PanelLine[] {
@@ -40,12 +42,14 @@ export const RUN_PANELS: Panel[] = [
     axis: "latency",
     unit: "latency",
     log: true,
+    figures: ["e2e_p50", "e2e_p95", "e2e_p99", "e2e_max"],
     lines: lines(["e2e median", "c1"], ["e2e p95", "c3"], ["e2e p99", "c2"], ["e2e max", "c4"]),
   },
   {
     title: "Response time, mean",
     axis: "time",
     unit: "latency",
+    figures: ["connect_mean", "ack_mean", "e2e_mean"],
     lines: lines(
       ["connect", "c4 points"], ["subscribe", "c6 points"], ["publish acknowledged", "c3"],
       ["end to end", "c1"],
@@ -56,6 +60,7 @@ export const RUN_PANELS: Panel[] = [
     note: "A second needs 1,000 samples for it.",
     axis: "time",
     unit: "latency",
+    figures: ["connect_p99", "ack_p99", "e2e_p99"],
     lines: lines(
       ["connect p99", "c4 points"], ["subscribe p99", "c6 points"], ["publish acknowledged p99", "c3"],
       ["end to end p99", "c1"],
@@ -87,12 +92,14 @@ export const RUN_PANELS: Panel[] = [
     note: "With several brokers, the busiest.",
     axis: "one core = 100 %",
     unit: "percent",
+    figures: ["broker_cpu"],
     lines: lines(["broker", "c1"], ["generator", "c3"]),
   },
   {
     title: "Round trip to the broker",
     axis: "time",
     unit: "latency",
+    figures: ["rtt_p50", "rtt_max"],
     lines: lines(["round trip median", "c1"], ["round trip max", "c4"]),
   },
 ];
@@ -370,15 +377,17 @@ export function shownName(name: string): string {
   return name.replace(/ p99$/, "");
 }
 
-// A panel with its values, in the form that the chart takes.
+// A panel with its values, in the form that the chart takes; `text` translates its words.
 export function chartData(
   panel: Panel,
   rows: Rows,
   [from, to]: [number, number],
   bands: [number, number, string][],
+  thresholds: ThresholdNews[] = [],
+  text: (words: string) => string = (words) => words,
 ): ChartData {
   const drawn = panel.lines.map(({ name, class: cls }): LineData => ({
-    name: shownName(name),
+    name: text(shownName(name)),
     class: panel.stacked ? `${cls} area` : cls,
     // Connects come in bursts: a line between them would show values that were not measured.
     marker: cls.includes("points") ? "dot" : "",
@@ -387,13 +396,18 @@ export function chartData(
     values: rows.column(name),
   }));
   return {
-    title: panel.title,
+    title: text(panel.title),
     wide: panel.wide ?? false,
     stacked: panel.stacked ?? false,
-    x: { title: "seconds since the start", unit: "seconds", log: false, from, to },
-    y: { title: panel.axis, unit: panel.unit, log: panel.log ?? false, from: 0, to: panel.to ?? 0 },
+    x: { title: text("seconds since the start"), unit: "seconds", log: false, from, to },
+    y: {
+      title: text(panel.axis), unit: panel.unit, log: panel.log ?? false,
+      from: 0, to: panel.to ?? 0,
+    },
     lines: drawn,
-    bands,
-    marks: [],
+    bands: bands.map(([start, end, name]) => [start, end, text(name)]),
+    marks: thresholds
+      .filter(({ figure }) => panel.figures?.includes(figure) ?? false)
+      .map(({ condition, limit }) => ({ x: null, y: limit, name: condition, colour: 0 })),
   };
 }

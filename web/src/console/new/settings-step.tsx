@@ -1,0 +1,178 @@
+// The second step: everything that a test can be given.
+
+import { useWords } from "../i18n";
+import { Icon } from "../parts/icon";
+import { Field, ListField, TextInput } from "../parts/field";
+import type { Problem, Variable } from "../types";
+import { ClientsForm } from "./clients-form";
+import type { Draft } from "./draft";
+import { problemOf } from "./draft";
+import { TargetForm } from "./target-form";
+import { TimeForm } from "./time-form";
+import type { UploadedFile } from "./uploads";
+import { VariablesForm } from "./variables-form";
+
+export interface FormPart {
+  draft: Draft;
+  change: (part: Partial<Draft>) => void;
+  problems: Problem[];
+}
+
+export function SettingsStep({
+  draft,
+  change,
+  variables,
+  problems,
+  uploaded,
+  isChosen,
+}: FormPart & { variables: Variable[]; uploaded: UploadedFile | undefined; isChosen: boolean }) {
+  const t = useWords();
+  const part: FormPart = { draft, change, problems };
+  // What belongs to no field of the form stands above it.
+  const general = problems.filter(({ field }) => field === null);
+  return (
+    <>
+      {general.map(({ message }) => (
+        <p key={message} class="notice bad" role="alert">
+          <Icon name="warning" />
+          <span>{message}</span>
+        </p>
+      ))}
+      {draft.command === "ladder" && (
+        <section class="card">
+          <h2>{t.make.commands.ladder}</h2>
+          <Field
+            label={t.make.ladderSteps}
+            help={t.make.ladderStepsHelp}
+            name="steps"
+            error={problemOf(problems, "steps")}
+          >
+            {(ids) => (
+              <TextInput
+                ids={ids}
+                value={draft.steps}
+                placeholder="target_throughput=1k..10k+1k"
+                change={(steps) => change({ steps })}
+              />
+            )}
+          </Field>
+        </section>
+      )}
+      {draft.command === "capacity" && (
+        <section class="card">
+          <h2>{t.make.commands.capacity}</h2>
+          <List
+            {...part}
+            name="objectives"
+            label={t.make.objectives}
+            help={t.make.objectivesHelp}
+            example={t.make.objectiveExample}
+          />
+        </section>
+      )}
+      {draft.command !== "suite" && isChosen && <VariablesForm {...part} variables={variables} />}
+      <TargetForm {...part} />
+      {uploaded?.kind === "plan" && <ClientsForm {...part} groups={uploaded.groups} />}
+      <TimeForm {...part} variables={variables} />
+      {draft.command === "run" && (
+        <section class="card">
+          <h2>{t.make.judge}</h2>
+          <List
+            {...part}
+            name="thresholds"
+            label={t.make.thresholds}
+            help={t.make.thresholdsHelp}
+            example={t.make.thresholdExample}
+          />
+        </section>
+      )}
+      <section class="card">
+        <h2>{t.make.observe}</h2>
+        <div class="field-grid two">
+          <List
+            {...part}
+            name="monitors"
+            label={t.make.monitors}
+            help={t.make.monitorsHelp}
+            example={t.make.monitorExample}
+          />
+          <List
+            {...part}
+            name="outputs"
+            label={t.make.outputs}
+            help={t.make.outputsHelp}
+            example={t.make.outputExample}
+          />
+        </div>
+      </section>
+      <section class="card">
+        <h2>{t.make.about}</h2>
+        <div class="field-grid two">
+          <Field
+            label={t.make.testName}
+            help={t.make.testNameHelp}
+            name="name"
+            error={problemOf(problems, "name")}
+          >
+            {(ids) => (
+              <TextInput ids={ids} value={draft.name} change={(name) => change({ name })} />
+            )}
+          </Field>
+          <Field
+            label={t.make.tags}
+            help={t.records.tagsHelp}
+            name="tags"
+            error={problemOf(problems, "tags")}
+          >
+            {(ids) => (
+              <TextInput
+                ids={ids}
+                value={draft.tags}
+                placeholder={t.make.tagExample}
+                change={(tags) => change({ tags })}
+              />
+            )}
+          </Field>
+        </div>
+        <Field label={t.make.note} name="note" error={problemOf(problems, "note")}>
+          {(ids) => (
+            <textarea
+              {...ids}
+              rows={3}
+              value={draft.note}
+              onInput={(event) => change({ note: event.currentTarget.value })}
+            />
+          )}
+        </Field>
+      </section>
+    </>
+  );
+}
+
+function List({
+  draft,
+  change,
+  problems,
+  name,
+  label,
+  help,
+  example,
+}: FormPart & {
+  name: "thresholds" | "monitors" | "outputs" | "objectives";
+  label: string;
+  help: string;
+  example: string;
+}) {
+  return (
+    <ListField
+      label={label}
+      help={help}
+      example={example}
+      name={name}
+      values={draft[name]}
+      change={(values) => change({ [name]: values })}
+      errors={(index) => problemOf(problems, `${name}[${index}]`)}
+      problem={problemOf(problems, name)}
+    />
+  );
+}

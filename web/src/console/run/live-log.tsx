@@ -1,0 +1,118 @@
+// Finished steps, actions and failures of a run under way.
+
+import type { Course } from "../../course";
+import { useWords } from "../i18n";
+import { VerdictChip } from "../parts/verdict";
+import { count, percent, perSecond, us } from "../show";
+
+export function LiveLog({ course, isRun }: { course: Course; isRun: boolean }) {
+  return (
+    <>
+      {!isRun && <Steps course={course} />}
+      <Actions course={course} />
+      <Failures course={course} />
+    </>
+  );
+}
+
+function Steps({ course }: { course: Course }) {
+  const t = useWords();
+  if (course.steps.length === 0) return null;
+  return (
+    <section class="card">
+      <h2>{t.run.finishedSteps}</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label={t.run.finishedSteps}>
+        <table class="plain">
+          <thead>
+            <tr>
+              <th scope="col">{t.run.step}</th>
+              <th scope="col">{t.columns.verdict}</th>
+              <th scope="col" class="number">
+                {t.columns.achieved_tps}
+                <small>{t.columnUnits["achieved_tps"]}</small>
+              </th>
+              <th scope="col" class="number">
+                {t.run.mean}
+              </th>
+              <th scope="col" class="number">
+                p99
+              </th>
+              <th scope="col" class="number">
+                {t.columns.cpu_percent}
+                <small>%</small>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {course.steps.map((step, index) => (
+              <tr key={index}>
+                <th scope="row">{step.label}</th>
+                <td {...(step.reason === null ? {} : { title: step.reason })}>
+                  <VerdictChip verdict={step.verdict} />
+                </td>
+                <td class="number">{perSecond(step.tps)}</td>
+                <td class="number">{us(step.e2e_mean_us)}</td>
+                <td class="number">{us(step.e2e_p99_us)}</td>
+                <td class="number">{percent(step.cpu_percent)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function Actions({ course }: { course: Course }) {
+  const t = useWords();
+  const all = course.actions.all();
+  if (all.length === 0) return null;
+  return (
+    <section class="card">
+      <h2>{t.run.actions}</h2>
+      <div class="scroll log" tabIndex={0} role="region" aria-label={t.run.actions}>
+        <table class="plain">
+          <thead>
+            <tr>
+              <th scope="col">{t.run.at}</th>
+              <th scope="col">{t.run.what}</th>
+              <th scope="col" class="number">
+                {t.run.clients}
+              </th>
+              <th scope="col">{t.run.followed}</th>
+            </tr>
+          </thead>
+          <tbody lang="en">
+            {all.map((action) => (
+              <tr key={`${action.run} ${action.number}`}>
+                <th scope="row">{action.at_s.toFixed(1)} s</th>
+                <td>{action.what}</td>
+                <td class="number">
+                  {action.kind === "kill" || action.kind === "run" ? "" : count(action.clients)}
+                </td>
+                <td>{action.followed}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function Failures({ course }: { course: Course }) {
+  const t = useWords();
+  if (course.sentences.length === 0) return null;
+  return (
+    <section class="card">
+      <h2>
+        {t.run.failures} <small>{count(course.failures)}</small>
+      </h2>
+      <ul class="prose log" lang="en">
+        {course.sentences.map((sentence, index) => (
+          <li key={index}>{sentence}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}

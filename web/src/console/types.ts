@@ -1,0 +1,311 @@
+// What the API sends and takes, as docs of `tacho serve` describe it.
+
+export type State = "queued" | "running" | "finished" | "canceled" | "broken";
+
+export interface Both {
+  en: string;
+  zh: string;
+}
+
+export interface Progress {
+  phase: string;
+  number: number;
+  of: number;
+  done_s: number;
+  planned_s: number | null;
+  fraction: number | null;
+}
+
+export interface Row {
+  id: string;
+  name: string;
+  kind: string;
+  state: State;
+  verdict: string | null;
+  verdict_text: Both | null;
+  scenario: string;
+  target: string;
+  version: string;
+  started: string | null;
+  ended: string | null;
+  duration_s: number | null;
+  attempted_tps: number | null;
+  achieved_tps: number | null;
+  loss_percent: number | null;
+  e2e_latency_us_p99: number | null;
+  cpu_percent: number | null;
+  cpu_75_tps: number | null;
+  tags: string[];
+  starred: boolean;
+  note: string;
+  has_report: boolean;
+  position: number | null;
+  progress?: Progress | null;
+  baseline?: boolean;
+}
+
+export interface Page {
+  rows: Row[];
+  next: string | null;
+  total: number;
+  facets?: { scenarios: string[]; tags: string[] };
+}
+
+export type Kind =
+  "integer" | "number" | "text" | "choice" | "duration" | "size" | "rate" | "percent" | "boolean";
+
+export interface Variable {
+  name: string;
+  kind: Kind;
+  unit: string | null;
+  default: string;
+  minimum: number | null;
+  maximum: number | null;
+  choices: string[] | null;
+  help: string;
+}
+
+export interface Scenario {
+  name: string;
+  title: string;
+  group: string;
+  summary: string;
+  summary_zh?: string;
+  variables: Variable[];
+}
+
+export interface Suite {
+  name: string;
+  summary?: string;
+  summary_zh?: string;
+}
+
+export interface Catalogue {
+  scenarios: Scenario[];
+  suites: (string | Suite)[];
+  published: string[];
+}
+
+export interface Problem {
+  field: string | null;
+  message: string;
+}
+
+export interface Upload {
+  upload: string;
+  name: string;
+  kind: "plan" | "scenario" | "data";
+  variables: Variable[];
+  groups: { name: string; virtual_users: number }[];
+  problems: Problem[];
+}
+
+export type Command = "run" | "ladder" | "capacity" | "suite" | "compare";
+
+export interface Request {
+  command?: Command;
+  scenario?: string;
+  upload?: string;
+  data?: string[];
+  variables?: Record<string, string>;
+  broker?: string | string[];
+  credentials?: { username: string; password_file: string } | null;
+  tls?: { ca_file: string | null; cert_file: string | null; key_file: string | null } | null;
+  virtual_users?: Record<string, number>;
+  ramp_up_s?: number | null;
+  duration_s?: number | null;
+  warmup_s?: number | null;
+  repeat?: number | null;
+  name?: string;
+  note?: string;
+  tags?: string[];
+  thresholds?: string[];
+  monitors?: string[];
+  outputs?: string[];
+  objectives?: string[];
+  steps?: string;
+}
+
+export interface Offered {
+  clients: number;
+  publishers: number;
+  subscribers: number;
+  messages_in_per_s: number | null;
+  messages_out_per_s: number | null;
+  bytes_in_per_s: number | null;
+  bytes_out_per_s: number | null;
+  duration_s: number | null;
+  descriptors: number | null;
+  cores?: number | null;
+}
+
+export interface Preview {
+  command_line: string;
+  scenario_toml: string | null;
+  offered: Offered | null;
+  warnings: string[];
+  problems: Problem[];
+}
+
+export interface Started {
+  id: string;
+  state?: State;
+  position?: number;
+}
+
+export interface Queue {
+  running: Row | null;
+  queued: Row[];
+  held_by: string | null;
+}
+
+export interface Machine {
+  doctor: { level: "ok" | "warning" | "problem"; text: string }[];
+  cores: number;
+  version: string;
+  role?: "viewer" | "operator";
+  calibrated?: boolean;
+  directory?: string;
+}
+
+export interface Words {
+  reasons: string[];
+  findings: { severity: string; text: string }[];
+  notes: string[];
+}
+
+export interface Latency {
+  count: number;
+  mean: number | null;
+  p50: number | null;
+  p90: number | null;
+  p95: number | null;
+  p99: number | null;
+  p999: number | null;
+  max: number | null;
+}
+
+// One measured window of `summary.json`, as far as the pages show it.
+export interface Step {
+  verdict: string;
+  label: string;
+  series: string;
+  window_s: number;
+  directory?: string;
+  offered_in_per_s: number;
+  offered_out_per_s: number;
+  attempted_in_per_s: number;
+  achieved_in_per_s: number;
+  achieved_out_per_s: number;
+  tps: number;
+  latency_us: Latency;
+  service_us?: Latency;
+  send_delay_us?: Latency;
+  ack_us?: Latency;
+  rtt_us?: Latency;
+  connect_us?: Latency;
+  sent: number;
+  expected: number;
+  received: number;
+  lost: number;
+  duplicates: number;
+  out_of_order: number;
+  refused: number;
+  cpu_percent: number | null;
+  whose_cpu: string | null;
+  broker_cpu_percent: number | null;
+  broker_rss_bytes: number | null;
+  host_cpu_percent: number | null;
+  generator_cpu_percent: number | null;
+}
+
+export interface Summary {
+  kind: string;
+  scenario: string;
+  name: string;
+  description: string;
+  description_zh?: string;
+  started_at: string;
+  elapsed_s: number;
+  tool_version: string;
+  verdict: string;
+  reasons: string[];
+  notes: string[];
+  clients: number;
+  clients_connected: number;
+  client_failures: number;
+  first_failures: string[];
+  connect_per_s?: number | null;
+  connect_us?: Latency;
+  target: { broker: string; version: string };
+  thresholds: { condition: string; value: number | null; passed: boolean }[];
+  headlines?: { name: string; label: string; value: number | null; unit: string; group?: string }[];
+  steps: Step[];
+  findings: { code: string; severity: string; sentence: string; place?: string }[];
+}
+
+export interface Run extends Row {
+  summary: Summary | null;
+  request: Request | null;
+  command_line: string;
+  problems: Problem[];
+  files?: { name: string; bytes: number }[];
+  words?: { en: Words; zh: Words };
+  scenario_toml?: string | null;
+}
+
+export type Judgement = "better" | "worse" | "mixed" | "no_change" | "unclear";
+
+export interface Change {
+  side: string;
+  change: number | null;
+  low: number | null;
+  high: number | null;
+  floor: number | null;
+  verdict: Judgement;
+  reason: string;
+}
+
+export interface Figure {
+  name: string;
+  label: string;
+  unit: string;
+  better: string;
+  scale: "percent" | "absolute";
+  sides: { values: number[]; median: number | null; min: number | null; max: number | null }[];
+  changes: Change[];
+}
+
+export interface Difference {
+  name: string;
+  values: string[];
+}
+
+export interface Comparison {
+  name: string;
+  scenario: string;
+  interleaved: boolean;
+  verdict: Judgement;
+  sides: { name: string; label: string; repeats: { counts: boolean }[] }[];
+  points: { label: string; verdict: Judgement; figures: Figure[] }[];
+  environment: Difference[];
+  scenario_differences: Difference[];
+  notes: string[];
+}
+
+export type TrendFigure = "p99" | "achieved_tps" | "cpu_percent" | "cpu_75_tps" | "loss_percent";
+
+export interface TrendPoint {
+  id: string;
+  started: string;
+  version: string;
+  target: string;
+  value: number | null;
+  name?: string;
+  verdict?: string | null;
+}
+
+export interface Trends {
+  points: TrendPoint[];
+  changes: number[];
+}

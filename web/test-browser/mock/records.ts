@@ -1,0 +1,88 @@
+// The stored runs of the mock: ten thousand, filtered, sorted and paged as the server does it.
+
+import type { Page, Row } from "../../src/console/types";
+import { QUEUED, RUNNING, row } from "./data";
+
+export class Records {
+  private rows: Row[];
+  private trash = new Map<string, Row>();
+
+  constructor(count: number, isBusy: boolean) {
+    const past = Array.from({ length: count }, (_, index) => row(index));
+    const running = { ...RUNNING, started: new Date(Date.now() - 50_000).toISOString() };
+    this.rows = isBusy ? [...QUEUED, running, ...past] : past;
+  }
+
+  find(id: string): Row | undefined {
+    return this.rows.find((known) => known.id === id);
+  }
+
+  add(added: Row): void {
+    this.rows.unshift(added);
+  }
+
+  change(id: string, part: Partial<Row>): Row | undefined {
+    const index = this.rows.findIndex((known) => known.id === id);
+    if (index < 0) return undefined;
+    this.rows[index] = { ...this.rows[index]!, ...part };
+    return this.rows[index];
+  }
+
+  remove(id: string): boolean {
+    const found = this.find(id);
+    if (found === undefined) return false;
+    this.trash.set(id, found);
+    this.rows = this.rows.filter((known) => known !== found);
+    return true;
+  }
+
+  restore(id: string): boolean {
+    const found = this.trash.get(id);
+    if (found === undefined) return false;
+    this.rows.unshift(found);
+    return true;
+  }
+
+  of(state: Row["state"]): Row[] {
+    return this.rows.filter((known) => known.state === state);
+  }
+
+  page(query: URLSearchParams): Page {
+    const q = (query.get("q") ?? "").toLowerCase();
+    const wanted = (name: string) =>
+      (query.get(name) ?? "").split(",").filter((part) => part !== "");
+    const [states, verdicts] = [wanted("state"), wanted("verdict")];
+    const [scenario, tag] = [query.get("scenario") ?? "", query.get("tag") ?? ""];
+    const found = this.rows.filter(
+      (known) =>
+        (q === "" ||
+          [known.name, known.scenario, known.target, known.note, ...known.tags]
+            .join(" ")
+            .toLowerCase()
+            .includes(q)) &&
+        (states.length === 0 || states.includes(known.state)) &&
+        (verdicts.length === 0 || verdicts.includes(known.verdict ?? "")) &&
+        (scenario === "" || known.scenario === scenario) &&
+        (tag === "" || known.tags.includes(tag)) &&
+        (query.get("starred") !== "1" || known.starred) &&
+        (query.get("baseline") !== "1" || known.baseline === true),
+    );
+    const sort = query.get("sort") ?? "-started";
+    const key = sort.replace(/^-/, "") as keyof Row;
+    const sign = sort.startsWith("-") ? -1 : 1;
+    found.sort((a, b) => {
+      const [left, right] = [a[key], b[key]];
+      if (left == null || right == null) return left == null ? (right == null ? 0 : 1) : -1;
+      return sign * (left < right ? -1 : left > right ? 1 : 0);
+    });
+    const from = Number(query.get("cursor") ?? "0");
+    const limit = Number(query.get("limit") ?? "50");
+    const rows = found.slice(from, from + limit);
+    const next = from + limit < found.length ? String(from + limit) : null;
+    const facets = {
+      scenarios: [...new Set(this.rows.map((known) => known.scenario))].sort(),
+      tags: [...new Set(this.rows.flatMap((known) => known.tags))].sort(),
+    };
+    return { rows, next, total: found.length, ...(from === 0 ? { facets } : {}) };
+  }
+}

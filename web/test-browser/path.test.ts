@@ -1,0 +1,265 @@
+// What people do with the console, step by step.
+
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+
+import type { Browser, BrowserContext, Page } from "playwright-core";
+
+import { SKIP, launched, opened, settled } from "./browser";
+import { RUNNING } from "./mock/data";
+import { mock } from "./mock/server";
+import type { Mock } from "./mock/server";
+
+let browser: Browser;
+let server: Mock;
+let context: BrowserContext;
+let page: Page;
+const errors: string[] = [];
+
+before(async () => {
+  if (SKIP === false) browser = await launched();
+});
+after(() => browser?.close());
+beforeEach(async () => {
+  if (SKIP !== false) return;
+  server = await mock({ runs: 10_000, isBusy: true });
+  context = await opened(browser, { width: 1280, theme: "light", language: "en" }, errors);
+  page = await context.newPage();
+  page.setDefaultTimeout(8000);
+});
+afterEach(async () => {
+  await context?.close();
+  await server?.close();
+  assert.deepEqual(errors.splice(0), []);
+});
+
+const options = { skip: SKIP };
+
+test("a test is configured in three steps and started", options, async () => {
+  await page.goto(`${server.address}/`);
+  await page.getByRole("link", { name: "New test" }).click();
+  await page.getByRole("radio", { name: /One to one/ }).check();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByLabel("Payload size").fill("3");
+  const wrong = page.locator("[data-field='variables.payload_size'] .field-error");
+  await wrong.waitFor();
+  assert.match(await wrong.innerText(), /at least 24/);
+  assert.equal(await page.getByLabel("Payload size").getAttribute("aria-invalid"), "true");
+  await page.getByRole("button", { name: "Next" }).click();
+  assert.ok(await page.getByRole("button", { name: "Start test" }).isDisabled());
+  await page.getByRole("button", { name: "Show the field" }).click();
+  await page.waitForFunction(
+    () => document.activeElement?.closest("[data-field='variables.payload_size']") !== null,
+  );
+  await page.getByLabel("Payload size").fill("512");
+  await wrong.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Add: Thresholds" }).click();
+  await page.getByRole("textbox", { name: "Thresholds 1" }).fill("p99<10ms");
+  await page.getByLabel("Name", { exact: true }).fill("my test");
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByText("--var payload_size=512").waitFor();
+  await page.getByRole("button", { name: "Start test" }).click();
+  await page.waitForURL("**/runs/started-1");
+  await page.getByText("The test waits at position 3.").waitFor();
+  assert.deepEqual(server.requests, [
+    {
+      command: "run",
+      variables: { payload_size: "512" },
+      scenario: "symmetric",
+      broker: "builtin",
+      name: "my test",
+      thresholds: ["p99<10ms"],
+    },
+  ]);
+});
+
+test("the form is in the address and survives a reload and the way back", options, async () => {
+  await page.goto(`${server.address}/new?scenario=symmetric&step=2`);
+  await page.getByLabel("Publishers").fill("77");
+  await page.waitForURL(/v\.publishers=77/);
+  await page.reload();
+  assert.equal(await page.getByLabel("Publishers").inputValue(), "77");
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByRole("heading", { name: "What it will do" }).waitFor();
+  await page.goBack();
+  assert.equal(await page.getByLabel("Publishers").inputValue(), "77");
+});
+
+test("a plan is uploaded with its data", options, async () => {
+  await page.goto(`${server.address}/new?files=1`);
+  const file = (name: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from("x") });
+  await page.locator("input[type=file]").setInputFiles([file("plan.jmx"), file("users.csv")]);
+  await page.locator(".files-used").getByText("users.csv").waitFor();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByLabel("Virtual users of Publishers").fill("250");
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByRole("button", { name: "Start test" }).click();
+  await page.waitForURL("**/runs/started-1");
+  const [request] = server.requests;
+  assert.deepEqual(
+    [request?.upload, request?.data, request?.virtual_users],
+    ["u1", ["u2"], { Publishers: 250 }],
+  );
+});
+
+test(
+  "a run is watched, a span of time is chosen for all charts, and its record follows",
+  options,
+  async () => {
+    await page.goto(`${server.address}/runs/${RUNNING.id}`);
+    await page.locator("figure canvas").nth(2).waitFor();
+    await page
+      .getByText(/missed in 2 of \d+ s/)
+      .first()
+      .waitFor();
+    assert.ok((await page.locator("[data-levels='1']").count()) >= 2);
+    const over = page.locator(".u-over").first();
+    await over.scrollIntoViewIfNeeded();
+    const box = (await over.boundingBox())!;
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    await page.getByText(/^Charts show/).waitFor();
+    await page.getByRole("button", { name: "Whole time" }).click();
+    await page.getByText(/^Charts show/).waitFor({ state: "detached" });
+    await page.getByText("Values as a table").first().click();
+    assert.ok((await page.locator(".values table tbody tr").count()) > 20);
+    server.endRun();
+    await page.getByRole("link", { name: "Result" }).waitFor();
+    await page.getByRole("heading", { name: "ok" }).waitFor();
+    await page.getByRole("link", { name: "Course" }).click();
+    assert.ok(await page.locator("figure canvas").first().isVisible());
+  },
+);
+
+test("a run is stopped only when that is confirmed", options, async () => {
+  await page.goto(`${server.address}/runs/${RUNNING.id}`);
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("button", { name: "Keep it running" }).click();
+  assert.deepEqual(server.changes, []);
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("heading", { name: "ok" }).waitFor();
+  assert.deepEqual(server.changes, [`POST runs/${RUNNING.id}/stop`]);
+});
+
+test(
+  "records are searched, sorted, paged, starred and deleted with a way back",
+  options,
+  async () => {
+    await page.goto(`${server.address}/runs`);
+    await settled(page);
+    await page.keyboard.press("/");
+    await page.keyboard.type("reconnect");
+    await page.waitForURL(/q=reconnect/);
+    await settled(page);
+    for (const name of await page.locator(".records tbody th .run-name").allInnerTexts())
+      assert.equal(name, "reconnect-storm");
+    await page.getByRole("link", { name: "Clear filters" }).click();
+    await page
+      .getByRole("button", { name: "Sort by p99" })
+      .or(page.getByTitle("Sort by p99"))
+      .click();
+    await page.waitForURL(/sort=-e2e/);
+    assert.equal(
+      await page.locator("th.col-e2e_latency_us_p99").first().getAttribute("aria-sort"),
+      "descending",
+    );
+    await settled(page);
+    await page.getByRole("button", { name: "Next" }).click();
+    await page.getByText("51–100 of").waitFor();
+    await page.getByRole("button", { name: "Previous" }).click();
+    await page.getByText("1–50 of").waitFor();
+    await settled(page);
+    const first = page.locator(".records tbody tr").first();
+    const name = await first.locator(".run-name").getAttribute("href");
+    await first.locator(".star").click();
+    await page.locator(".records tbody tr").first().locator(".star[aria-pressed=true]").waitFor();
+    await first.locator(".popover > button").click();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByText("1 run was moved to the trash.").waitFor();
+    await page.waitForFunction(
+      (href) => document.querySelector(".records tbody .run-name")?.getAttribute("href") !== href,
+      name,
+    );
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.waitForFunction(
+      (href) => document.querySelector(".records tbody .run-name")?.getAttribute("href") === href,
+      name,
+    );
+  },
+);
+
+test("selected runs are compared, and the order of the sides can be changed", options, async () => {
+  await page.goto(`${server.address}/runs?scenario=symmetric&state=finished`);
+  await settled(page);
+  for (const index of [0, 1, 2])
+    await page.locator(".records tbody input[type=checkbox]").nth(index).check();
+  await page.getByRole("status").getByRole("link", { name: "Compare" }).click();
+  await page.waitForURL(/compare\?ids=/);
+  await page.locator(".compared").waitFor();
+  const before = new URL(page.url()).searchParams.get("ids")!.split(",");
+  await page.getByRole("button", { name: "Make it the first" }).first().click();
+  await page.waitForFunction(
+    (id) => new URL(location.href).searchParams.get("ids")!.startsWith(id!),
+    before[1],
+  );
+  await page.getByRole("button", { name: "Add a run" }).click();
+  await page.locator(".pick button").first().click();
+  await page.locator(".sides li").nth(3).waitFor();
+});
+
+test("language and colours change without a reload and are kept", options, async () => {
+  await page.goto(`${server.address}/runs`);
+  await settled(page);
+  await page.evaluate(() => {
+    (globalThis as { mark?: number }).mark = 1;
+  });
+  await page.getByRole("button", { name: "Language: 中文" }).click();
+  await page.getByRole("heading", { name: "记录" }).waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.lang), "zh");
+  await page.getByRole("button", { name: /配色/ }).click();
+  assert.equal(await page.evaluate(() => document.documentElement.dataset["theme"]), "dark");
+  assert.equal(await page.evaluate(() => (globalThis as { mark?: number }).mark), 1);
+  await page.reload();
+  await page.getByRole("heading", { name: "记录" }).waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.dataset["theme"]), "dark");
+});
+
+test(
+  "ten thousand records do not keep the page busy, and the first load is small",
+  options,
+  async () => {
+    const bytes: Record<string, number> = {};
+    page.on("response", async (response) => {
+      const { pathname } = new URL(response.url());
+      if (pathname.startsWith("/assets/")) bytes[pathname] = (await response.body()).length;
+    });
+    await page.goto(`${server.address}/runs`);
+    await settled(page);
+    assert.equal(await page.locator(".records tbody tr").count(), 50);
+    assert.ok((await page.locator("*").count()) < 4_000, "the page has too many elements");
+    const { gzipSync } = await import("node:zlib");
+    const { readFileSync } = await import("node:fs");
+    const sizes = Object.keys(bytes).map(
+      (path) => gzipSync(readFileSync(`dist/${path.split("/").pop()}`)).length,
+    );
+    assert.equal(sizes.length, 3);
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    assert.ok(total < 150_000, `${total} bytes compressed`);
+  },
+);
+
+test("the keyboard reaches the content first, and dialogs give it back", options, async () => {
+  await page.goto(`${server.address}/runs/${RUNNING.id}`);
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Skip to content");
+  await page.getByRole("button", { name: "Share" }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator("dialog[open]").waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("dialog[open]").waitFor({ state: "detached" });
+  assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ""), /Share/);
+});

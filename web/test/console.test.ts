@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { endpoint, failureOf } from "../src/console/api";
+import { wordsOf } from "../src/console/i18n";
+import { nextSort, shownColumns } from "../src/console/records/columns";
+import { apiQuery, filtersOf, isFiltered } from "../src/console/records/filters";
+import { address, routeOf } from "../src/console/router";
+import { tagsOf } from "../src/console/run-actions";
+import { grouped, labelOf, titleOf } from "../src/console/scenarios";
+import { parsed } from "../src/console/settings";
+import { exactMoment, moment, percent, signed, span, zoneName } from "../src/console/show";
+import { toneOf } from "../src/console/parts/verdict";
+import { shareOf } from "../src/console/parts/progress";
+import { marksOf, median } from "../src/console/trends/marks";
+import { pieces } from "../src/console/trends/trend-chart";
+import type { Row, Scenario, TrendPoint, Variable } from "../src/console/types";
+
+test("addresses have pages, and those of files have none", () => {
+  assert.deepEqual(routeOf("/"), { page: "home" });
+  assert.deepEqual(routeOf("/runs"), { page: "records" });
+  assert.deepEqual(routeOf("/runs/a%20b"), { page: "run", id: "a b" });
+  assert.deepEqual(routeOf("/runs/%E0%A4%A"), { page: "unknown" });
+  assert.equal(routeOf("/runs/a/report.html"), null);
+  assert.equal(routeOf("/metrics"), null);
+  assert.equal(address("/runs", { tag: "a&b", q: "", state: null }), "/runs?tag=a%26b");
+  assert.equal(address("/runs"), "/runs");
+});
+
+test("names of runs cannot leave their place in an address of the API", () => {
+  assert.equal(endpoint(["runs", "../machine?x#y"]), "/api/v1/runs/..%2Fmachine%3Fx%23y");
+  assert.equal(endpoint(["runs"], new URLSearchParams({ q: "a b" })), "/api/v1/runs?q=a+b");
+});
+
+test("errors of the API keep their field, and others say their status", () => {
+  const error = failureOf(400, '{"error":{"message":"too many","field":"variables.qos"}}');
+  assert.deepEqual([error.message, error.status, error.field], ["too many", 400, "variables.qos"]);
+  assert.equal(failureOf(502, "<html>bad gateway</html>").message, "HTTP 502");
+});
+
+test("settings survive damage, and follow the browser without a choice", () => {
+  assert.deepEqual(parsed(null, "zh-CN"), { language: "zh", theme: "system" });
+  assert.deepEqual(parsed("{", "en"), { language: "en", theme: "system" });
+  assert.deepEqual(parsed('{"theme":"pink","language":"xx","columns":[1]}', "en"), {
+    language: "en",
+    theme: "system",
+    columns: ["1"],
+  });
+  assert.deepEqual(parsed('{"theme":"dark","language":"en"}', "zh"), {
+    language: "en",
+    theme: "dark",
+  });
+});
+
+test("times are in the viewer's zone, and the zone is named", () => {
+  const iso = "2026-11-26T04:05:06Z";
+  assert.equal(moment(iso, "en", "Asia/Shanghai"), "26 Nov 2026, 12:05");
+  assert.match(exactMoment(iso, "en", "Asia/Shanghai"), /12:05:06.*GMT\+0?8/);
+  assert.equal(zoneName(new Date(iso), "Asia/Shanghai"), "Asia/Shanghai (GMT+08:00)");
+  assert.equal(moment("soon", "en"), "–");
+});
+
+test("lengths of time read naturally", () => {
+  assert.deepEqual(
+    [0, 4.26, 45, 60, 200, 3600, 7500].map((s) => span(s, "en")),
+    ["0 s", "4.3 s", "45 s", "1 min", "3 min 20 s", "1 h", "2 h 5 min"],
+  );
+  assert.equal(span(200, "zh"), "3 分 20 秒");
+  assert.equal(span(null, "en"), "–");
+});
+
+test("percentages and changes say as much as they know", () => {
+  assert.deepEqual([0, 0.001, 0.25, 12.34].map(percent), ["0", "< 0.01", "0.25", "12.3"]);
+  assert.equal(signed(-3.21, "percent", ""), "−3.2 %");
+  assert.equal(signed(1500, "absolute", "microseconds"), "+1.50 ms");
+  assert.equal(signed(null, "percent", ""), "–");
+});
+
+test("verdicts that say nothing about the broker are not bad", () => {
+  assert.deepEqual(
+    ["ok", "generator_bound", "qos_violation", "aborted", "of_the_future"].map(toneOf),
+    ["good", "warn", "bad", "calm", "bad"],
+  );
+});
+
+test("every verdict and state has words in both languages", () => {
+  const [en, zh] = [wordsOf("en"), wordsOf("zh")];
+  for (const key of ["verdicts", "kinds", "levels", "groups", "figures", "columnUnits"] as const) {
+    assert.deepEqual(Object.keys(zh[key]).sort(), Object.keys(en[key]).sort(), key);
+  }
+  assert.deepEqual(
+    Object.keys(zh.labels.variables).sort(),
+    Object.keys(en.labels.variables).sort(),
+  );
+});
+
+const row = (part: Partial<Row>): Row =>
+  ({ started: "2026-11-26T04:00:00Z", duration_s: null, ...part }) as Row;
+
+test("the share of a run is told by its program, else by its planned time", () => {
+  const now = Date.parse("2026-11-26T04:00:30Z");
+  const progress = { phase: "measure", number: 3, of: 4, done_s: 5, planned_s: 10, fraction: 0.5 };
+  assert.deepEqual(shareOf(row({ progress, duration_s: 1000 }), now), { share: 0.5, left: 30 });
+  assert.deepEqual(shareOf(row({ duration_s: 40 }), now), { share: 0.75, left: 10 });
+  assert.deepEqual(shareOf(row({ duration_s: 20 }), now), { share: 1, left: 0 });
+  assert.deepEqual(shareOf(row({}), now), { share: null, left: null });
+});
+
+test("filters of the address are those of the API", () => {
+  const filters = filtersOf(new URLSearchParams("q=a&state=running&starred=1&page=3&cursor=c&x=y"));
+  assert.equal(
+    apiQuery(filters).toString(),
+    "sort=-started&limit=50&q=a&state=running&cursor=c&starred=1",
+  );
+  assert.equal(filters.page, 3);
+  assert.equal(filtersOf(new URLSearchParams("page=-1")).page, 1);
+  assert.ok(isFiltered(filters));
+  assert.ok(!isFiltered(filtersOf(new URLSearchParams("sort=name&page=2"))));
+});
+
+test("columns sort figures from the largest, words from the first", () => {
+  assert.equal(nextSort("-started", "achieved_tps", true), "-achieved_tps");
+  assert.equal(nextSort("-achieved_tps", "achieved_tps", true), "achieved_tps");
+  assert.equal(nextSort("-started", "name", false), "name");
+  assert.equal(nextSort("name", "name", false), "-name");
+  assert.equal(nextSort("-started", "started", false), "started");
+});
+
+test("chosen columns keep their order, and unknown ones are left out", () => {
+  assert.deepEqual(
+    shownColumns(["cpu_percent", "verdict", "x"], 1280).map(({ id }) => id),
+    ["verdict", "cpu_percent"],
+  );
+  assert.ok(shownColumns(undefined, 1920).length > shownColumns(undefined, 1280).length);
+  assert.deepEqual(shownColumns([], 1280), []);
+});
+
+test("tags are taken from a text once each", () => {
+  assert.deepEqual(tagsOf(" a, b，a ,,c"), ["a", "b", "c"]);
+});
+
+const scenario = (name: string, group = ""): Scenario => ({
+  name,
+  title: name,
+  group,
+  summary: "",
+  variables: [],
+});
+
+test("standard scenarios come first and in their order", () => {
+  const groups = grouped([
+    scenario("soak", "other"),
+    scenario("fan-in"),
+    scenario("connect"),
+    scenario("mine"),
+  ]);
+  assert.deepEqual(
+    groups.map(([group, all]) => [group, ...all.map(({ name }) => name)]),
+    [
+      ["standard", "connect", "fan-in"],
+      ["other", "soak"],
+      ["more", "mine"],
+    ],
+  );
+  assert.equal(titleOf(scenario("fan-in"), "en"), "Fan-in");
+  assert.equal(titleOf(scenario("fan-in"), "zh"), "扇入");
+  assert.equal(titleOf(scenario("mine"), "zh"), "mine");
+});
+
+test("variables without a known label are called by their name in words", () => {
+  const label = (name: string) => labelOf({ name } as Variable, wordsOf("en"));
+  assert.equal(label("payload_size"), "Payload size");
+  assert.equal(label("my_own_thing"), "My own thing");
+});
+
+const point = (value: number | null): TrendPoint => ({
+  id: String(value),
+  started: "",
+  version: "",
+  target: "",
+  value,
+});
+
+test("change points tell the change of the medians beside them", () => {
+  const points = [10, 12, 11, 22, 21, 23, null].map(point);
+  assert.deepEqual(
+    marksOf({ points, changes: [3] }).map(({ index, percent }) => [index, Math.round(percent!)]),
+    [[3, 100]],
+  );
+  assert.deepEqual(
+    marksOf({ points, changes: [0, 7, 3, 3] }).map(({ index }) => index),
+    [3],
+  );
+  assert.equal(marksOf({ points: [0, 0, 5].map(point), changes: [2] })[0]!.percent, null);
+  assert.equal(median([3, 1, 2, 4]), 2.5);
+  assert.deepEqual(pieces([1, null, 2, 3].map(point)), [[0], [2, 3]]);
+});
