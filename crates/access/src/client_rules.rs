@@ -7,6 +7,7 @@ use crate::decision::{Access, Cause, Decision};
 use crate::jwt::TokenAcl;
 use crate::kinds::{PublishKinds, SubscriptionKind};
 use crate::list::AccessList;
+use crate::rules::PublishRules;
 use crate::template::{Template, Who};
 
 /// The rules of one client. Those that its login has brought are asked first; without any it may
@@ -50,6 +51,14 @@ impl ClientRules<'_> {
         match self.list {
             Some(list) => allowed.and(list.limits(who.user).publishing(topic)),
             None => allowed,
+        }
+    }
+
+    /// The same as [`Self::publishing`], ready for many topics; `None` where that does not pay.
+    pub fn publish_rules(&self, who: &Who<'_>) -> Option<PublishRules> {
+        match (self.token, self.list) {
+            (None, Some(list)) => list.publish_rules(who),
+            _ => None,
         }
     }
 

@@ -66,7 +66,7 @@ pub use jwt::{
 pub use kinds::{PublishKind, PublishKinds, SubscriptionKind};
 pub use list::AccessList;
 pub use remembered::{ProcessKey, Proof, Remembered};
-pub use rules::{ClientLimits, Exceeded, RuleSet};
+pub use rules::{ClientLimits, Exceeded, PublishRules, RuleSet};
 pub use scram::{
     SaltedPassword, ScramClient, ScramError, ScramExchange, ScramSuccess, ServerProof,
 };

@@ -4,7 +4,7 @@ use crate::acl::Acl;
 use crate::covers::{Rule, STEPS_MAX, Steps};
 use crate::decision::{Access, Cause, Decision};
 use crate::kinds::{PublishKinds, SubscriptionKind};
-use crate::rules::{ClientLimits, RuleSet};
+use crate::rules::{ClientLimits, PublishRules, RuleSet};
 use crate::template::Who;
 
 /// What clients may do, as a file says.
@@ -71,6 +71,14 @@ impl AccessList {
                 PublishKinds::all_if(acl.decide(who, any, topic).is_allowed)
             }
             Self::Rules(rules) => rules.publishing(who, topic),
+        }
+    }
+
+    /// What a client may publish, ready for many topics, if that pays.
+    pub fn publish_rules(&self, who: &Who<'_>) -> Option<PublishRules> {
+        match self {
+            Self::Mosquitto(_) => None,
+            Self::Rules(rules) => rules.publish_rules(who),
         }
     }
 

@@ -231,6 +231,37 @@ impl Template {
         })
     }
 
+    /// It with the names of a client, which are those of a plain one; `None` if the client has no
+    /// value for one.
+    pub(crate) fn filled(&self, who: &Who<'_>) -> Option<Self> {
+        let levels = (0..self.len()).map_while(|depth| self.level(depth, who));
+        let levels = levels.map(|level| match level {
+            LevelFor::Text(text) => Some(Level::Text(text.into())),
+            LevelFor::Single => Some(Level::Single),
+            LevelFor::Multi => Some(Level::Multi),
+            LevelFor::Nothing => None,
+        });
+        Some(Self {
+            levels: levels.collect::<Option<_>>()?,
+            starts_with_dollar: self.starts_with_dollar,
+        })
+    }
+
+    /// The text of its levels, and whether `#` follows, if it has neither placeholders nor other
+    /// wildcards.
+    pub(crate) fn literal_text(&self) -> Option<(String, bool)> {
+        let (levels, is_open) = match self.levels.split_last()? {
+            (Level::Multi, levels) if !levels.is_empty() => (levels, true),
+            _ => (&*self.levels, false),
+        };
+        let text = |level: &'_ Level| match level {
+            Level::Text(text) => Some(text.clone()),
+            _ => None,
+        };
+        let texts: Option<Vec<_>> = levels.iter().map(text).collect();
+        Some((texts?.join("/"), is_open))
+    }
+
     /// Whether it matches a topic, for one client.
     pub(crate) fn matches(&self, topic: &str, who: &Who<'_>) -> bool {
         if topic.starts_with('$') != self.starts_with_dollar {

@@ -83,6 +83,11 @@ impl ClientLimits {
         if self.has_too_many_levels(topic) {
             return PublishKinds::NONE;
         }
+        self.kinds()
+    }
+
+    /// The kinds of PUBLISH that they allow to a topic that has not too many levels.
+    pub(super) fn kinds(&self) -> PublishKinds {
         let retain = if self.retain == Some(false) { Some(false) } else { None };
         PublishKinds::of(QosSet::up_to(self.qos_max.unwrap_or(2)), retain)
     }

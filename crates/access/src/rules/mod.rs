@@ -6,6 +6,7 @@
 //! its own rules cost, not what the file has.
 
 mod limits;
+mod publisher;
 mod read;
 mod rule;
 
@@ -13,6 +14,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 pub use limits::{ClientLimits, Exceeded};
+pub use publisher::PublishRules;
 
 use crate::covers::{self, Steps};
 use crate::decision::{Access, Cause, Decision};

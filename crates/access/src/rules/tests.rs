@@ -476,6 +476,39 @@ fn first(rules: &[Naive], is_about: impl Fn(&Naive) -> bool) -> bool {
     rules.iter().find(|rule| is_about(rule)).is_some_and(|rule| rule.allows)
 }
 
+/// Names that could be read as wildcards, as several levels or as topics of the broker, and limits.
+#[test]
+fn rules_made_ready_decide_like_the_rule_set() {
+    let list = rules(
+        "[[rules]]\ndeny = 'publish'\ntopics = ['a/%u/x', 'b-%c/#']\n\
+         [[rules]]\nallow = 'publish'\nqos = [0, 2]\ntopics = ['a/#', '%c/+/y', '%u/#', '%u']\n\
+         [[rules]]\nallow = 'publish'\ntopics = ['$s/%u', 'b-x/y', '#']\nclient_ids = ['c*']\n\
+         [roles.short]\ntopic_levels_max = 2\nqos_max = 1\nretain = false\n\
+         [users]\nann = ['short']\n",
+    );
+    let topics = crate::covers::tests::topics(&["a", "ann", "b-c", "c", "x", "y", "$s", "+"], 3);
+    for user in [None, Some("ann"), Some("+"), Some("a/x"), Some("$s"), Some("#"), Some("")] {
+        for client_id in ["c", "c/x", "+", "ann", "$s", ""] {
+            let who = Who::new(user, client_id);
+            let ready = list.publish_rules(&who).expect("few filters");
+            for topic in &topics {
+                let expected =
+                    list.publishing(&who, topic).and(list.limits(user).publishing(topic));
+                assert_eq!(ready.publishing(topic), expected, "{who:?} {topic}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_rules_are_made_ready_of_many_filters() {
+    let text: String = (0..65)
+        .map(|number| format!("[[rules]]\nallow = 'publish'\ntopics = 'a{number}'\n"))
+        .collect();
+    let list = rules(&text);
+    assert!(list.publish_rules(&who("ann", "c")).is_none());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
@@ -490,12 +523,15 @@ proptest! {
         let rules = rules(&text);
         let client = who(user, "b");
         let topics = crate::covers::tests::topics(&["a", "b", "xb", "z", "", "$s"], 4);
+        let ready = rules.publish_rules(&client).expect("few filters");
         let mut is_whole = true;
         for topic in &topics {
             let publishes = first(&naive, |rule| rule.publishes(qos) && rule.meets(user, topic));
             let kind = PublishKind::new(qos, false);
             let found = rules.publishing(&client, topic).has(kind);
             prop_assert_eq!(found, publishes, "{} {}", text, topic);
+            let found = ready.publishing(topic);
+            prop_assert_eq!(found, rules.publishing(&client, topic), "{} {}", text, topic);
             let receives = first(&naive, |rule| rule.receives() && rule.meets(user, topic));
             let found = rules.decide(&client, Access::Receive, topic).is_allowed;
             prop_assert_eq!(found, receives, "{} {}", text, topic);

@@ -345,3 +345,36 @@ fn another_user_or_place_does_not_use_what_was_decided_for_the_one_before() {
     assert_eq!(bob.connect(&resumed), (true, ReasonCode::SUCCESS));
     assert_eq!(bob.try_publish("up/a", b"no", QoS::AtLeastOnce), DENIED);
 }
+
+/// The rules of a client with many topics are made ready; that must not outlive them, nor the
+/// client.
+#[test]
+fn many_topics_of_one_client_are_decided_by_the_rules_in_force() {
+    let files = Files::with_rules(&USERS, RULES);
+    let broker = files.broker(1, "session_takeover = 'any_user'\n");
+    let (mut ann, _) = lasting(&broker, "c1", "ann");
+    let mut root = logged_in(&broker, "root", Version::V5, "root");
+    for number in 0..200 {
+        let may = ann.try_publish(&format!("up/{number}"), b"x", QoS::AtLeastOnce);
+        assert!(may.value() < 0x80, "{number}");
+        let secret = format!("up/secret/{number}");
+        assert_eq!(ann.try_publish(&secret, b"no", QoS::AtLeastOnce), DENIED);
+        assert_eq!(ann.try_publish("up/0", b"no", QoS::ExactlyOnce), DENIED);
+        let may = root.try_publish(&secret, b"x", QoS::AtLeastOnce);
+        assert!(may.value() < 0x80, "{number}");
+    }
+    files.set_rules(&RULES.replace("ann = [\"device\"]", ""));
+    reload(&broker, 1);
+    assert_eq!(ann.try_publish("up/200", b"no", QoS::AtLeastOnce), DENIED);
+    files.set_rules(RULES);
+    reload(&broker, 1);
+    for number in 0..200 {
+        ann.publish(&format!("up/{number}"), b"x", QoS::AtLeastOnce, false);
+    }
+    let properties = ConnectProperties { session_expiry_s: Some(600), ..Default::default() };
+    let mut bob = broker.client(Version::V5);
+    let resumed =
+        Connect { clean_start: false, properties, ..login("c1", Version::V5, "bob", "bob") };
+    assert_eq!(bob.connect(&resumed), (true, ReasonCode::SUCCESS));
+    assert_eq!(bob.try_publish("up/201", b"no", QoS::AtLeastOnce), DENIED);
+}

@@ -8,6 +8,7 @@ mod certificates;
 mod decisions;
 mod limits;
 mod log;
+mod publishers;
 mod session;
 mod sweep;
 mod wills;
@@ -30,6 +31,7 @@ use crate::policy::Policy;
 use crate::shard::{Net, Shard};
 use decisions::{Decisions, Question, Right};
 use log::LineLimit;
+use publishers::{Publisher, Publishers};
 use sweep::Sweep;
 
 pub(in crate::shard) use bans::Banned;
@@ -61,6 +63,7 @@ pub(super) struct AccessRules {
     remembered: Remembered,
     backend_answers: RememberedAnswers<BackendLogin>,
     decisions: Decisions,
+    publishers: Publishers,
     /// Counts how often all decisions were forgotten, from 1 on.
     epoch: u32,
     sweep: Sweep,
@@ -85,6 +88,7 @@ impl AccessRules {
             remembered: Remembered::new(remembered_max, keep_ns),
             backend_answers: RememberedAnswers::new(answers_max / shards.max(1)),
             decisions: Decisions::default(),
+            publishers: Publishers::default(),
             epoch: 1,
             sweep: Sweep::default(),
             lines: LineLimit::default(),
@@ -171,6 +175,7 @@ impl AccessRules {
     /// The rules are others.
     fn forget_decisions(&mut self) {
         self.decisions.clear();
+        self.publishers.clear();
         self.epoch = self.epoch.wrapping_add(1);
     }
 
@@ -229,7 +234,30 @@ impl Shard {
 
     /// The kinds of messages that the rules let a session publish to a topic.
     pub(super) fn publishing(&mut self, slot: SessionSlot, topic: &str) -> PublishKinds {
-        self.decided(slot, Right::Publish, topic, |rules, who| rules.publishing(who, topic))
+        let session = &self.sessions[slot];
+        let (generation, identity) = (session.generation(), session.access.identity());
+        let publisher = Publisher { slot, generation, identity };
+        if let Some(rules) = self.access.publishers.rules(publisher) {
+            return rules.publishing(topic);
+        }
+        let mut is_new = false;
+        let kinds = self.decided(slot, Right::Publish, topic, |rules, who| {
+            is_new = true;
+            rules.publishing(who, topic)
+        });
+        if is_new && self.access.publishers.decided(publisher) {
+            self.make_ready(publisher);
+        }
+        kinds
+    }
+
+    /// Makes the rules of a client ready that publishes to many topics.
+    fn make_ready(&mut self, publisher: Publisher) {
+        let session = &self.sessions[publisher.slot];
+        let rules = self.access.rules_of(session.access.rules()).publish_rules(&session.who());
+        if let Some(rules) = rules {
+            self.access.publishers.keep(publisher, rules);
+        }
     }
 
     /// Whether the rules let a session receive the messages of a topic.
