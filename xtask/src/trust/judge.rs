@@ -83,26 +83,40 @@ pub(super) struct LatencyRun {
 }
 
 impl LatencyRun {
+    /// Right only if all percentiles are.
     pub(super) fn judge(&self) -> Judgement {
-        let is_invalid =
-            ["generator_bound", "disturbed", "network_bound"].contains(&self.verdict.as_str());
-        // Stalls may well be called a load that is not steady: their figures remain. A broker that
-        // is always the same cannot be; whatever made its figures move is not in its record.
-        let is_not_steady = self.verdict == "not_steady";
-        let is_disturbed = is_invalid || self.is_left_out || (is_not_steady && self.is_uniform);
-        if is_disturbed || self.steal_percent >= STEAL_PERCENT_MAX {
+        if self.is_disturbed() {
             return Judgement::Undecided;
         }
-        let is_valid = is_not_steady || self.verdict == "ok";
-        let judge = |percentile: &Percentile| percentile.judge(self.is_within_tolerance);
-        let judgements: Vec<Judgement> = self.percentiles.iter().map(judge).collect();
-        if !is_valid || judgements.is_empty() || judgements.contains(&Judgement::Wrong) {
+        let judgements: Vec<_> = self.percentiles.iter().map(|one| self.judge_one(one)).collect();
+        if judgements.is_empty() || judgements.contains(&Judgement::Wrong) {
             Judgement::Wrong
         } else if judgements.contains(&Judgement::Undecided) {
             Judgement::Undecided
         } else {
             Judgement::Right
         }
+    }
+
+    /// One percentile of it.
+    pub(super) fn judge_one(&self, percentile: &Percentile) -> Judgement {
+        if self.is_disturbed() {
+            return Judgement::Undecided;
+        }
+        match ["ok", "not_steady"].contains(&self.verdict.as_str()) {
+            true => percentile.judge(self.is_within_tolerance),
+            false => Judgement::Wrong,
+        }
+    }
+
+    /// Whether its figures do not count.
+    fn is_disturbed(&self) -> bool {
+        let is_invalid =
+            ["generator_bound", "disturbed", "network_bound"].contains(&self.verdict.as_str());
+        // Stalls may well be called a load that is not steady: their figures remain. A broker that
+        // is always the same cannot be; whatever made its figures move is not in its record.
+        let is_unsteady = self.verdict == "not_steady" && self.is_uniform;
+        is_invalid || self.is_left_out || is_unsteady || self.steal_percent >= STEAL_PERCENT_MAX
     }
 }
 
@@ -254,6 +268,9 @@ mod tests {
         // Delays raise figures, but how far is not stated.
         assert_eq!(tolerated(None, 53_700.0).judge(), Undecided);
         assert_eq!(tolerated(None, 49_400.0).judge(), Wrong);
+        let run = tolerated(None, 53_700.0);
+        let each: Vec<_> = run.percentiles.iter().map(|one| run.judge_one(one)).collect();
+        assert_eq!(each, [Right, Undecided], "the median does not depend on the tail");
         let undisturbed = LatencyRun { is_within_tolerance: false, ..tolerated(None, 53_700.0) };
         assert_eq!(undisturbed.judge(), Wrong);
         let mut both = tolerated(None, 53_700.0);

@@ -52,16 +52,19 @@ pub(super) fn table(evidence: &Evidence) -> String {
 
 /// The last run of each kind, since those before it were undecided.
 fn latencies(text: &mut String, what: &str, runs: &[LatencyRun]) {
+    let mut runs: Vec<&LatencyRun> = runs.iter().collect();
+    // By the time that is held; those that were tried again are in the order of their trials.
+    runs.sort_by_key(|run| run.shown.split(' ').next().and_then(|ms| ms.parse::<u64>().ok()));
     for (index, run) in runs.iter().enumerate() {
         if runs.get(index + 1).is_some_and(|next| next.shown == run.shown) {
             continue;
         }
-        let result = match run.judge() {
-            Judgement::Right => "right".to_owned(),
-            Judgement::Wrong => "**wrong**".to_owned(),
-            Judgement::Undecided => format!("undecided ({})", run.verdict),
-        };
         for percentile in &run.percentiles {
+            let result = match run.judge_one(percentile) {
+                Judgement::Right => "right".to_owned(),
+                Judgement::Wrong => "**wrong**".to_owned(),
+                Judgement::Undecided => format!("undecided ({})", run.verdict),
+            };
             let name = percentile.name.as_str();
             let _ = writeln!(
                 text,
