@@ -31,7 +31,7 @@ pub use error::ConsoleError;
 pub use live::{Live, LiveRun, LiveSettings, Outlook};
 pub use machine_lock::{MachineHolder, MachineLock, MachineLockError};
 pub use metrics_page::MetricsPage;
-pub use news::RunAbout;
+pub use news::{RunAbout, ThresholdAbout};
 pub use past_page::PastRunsPage;
 pub use process::ProcessId;
 pub use running::{Running, RunningFile};

@@ -32,6 +32,21 @@ pub struct RunAbout {
     pub version: String,
     /// The brokers that are loaded.
     pub brokers: Vec<String>,
+    /// Conditions that it must meet.
+    pub thresholds: Vec<ThresholdAbout>,
+}
+
+/// A condition on a figure of the measured window, which the page shows beside each second.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThresholdAbout {
+    /// As it was asked for: `e2e_p99<10ms`.
+    pub condition: String,
+    /// `e2e_p99`.
+    pub figure: String,
+    /// `<`.
+    pub symbol: &'static str,
+    /// In the figure's own unit: microseconds, percent, messages per second, bytes, or a number.
+    pub limit: f64,
 }
 
 /// A run began.

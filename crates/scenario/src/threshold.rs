@@ -252,6 +252,11 @@ impl fmt::Display for Metric {
 }
 
 impl Comparison {
+    /// Its sign.
+    pub fn symbol(self) -> &'static str {
+        COMPARISONS.iter().find(|(_, known)| *known == self).map_or("", |known| known.0)
+    }
+
     /// Whether `value` meets the condition.
     pub fn holds(self, value: f64, limit: f64) -> bool {
         match self {
@@ -302,8 +307,7 @@ impl Threshold {
 
     /// `<10ms`: everything but the figure's name.
     pub fn condition(&self) -> String {
-        let symbol = COMPARISONS.iter().find(|(_, known)| *known == self.comparison);
-        let symbol = symbol.map_or("", |known| known.0);
+        let symbol = self.comparison.symbol();
         match self.metric {
             Metric::Latency(..) => {
                 let ns = (self.limit * 1e3).round() as u64;

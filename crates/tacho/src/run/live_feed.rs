@@ -1,7 +1,8 @@
 //! The progress of a run, told to its live page.
 
-use tacho_console::{LiveRun, RunAbout};
+use tacho_console::{LiveRun, RunAbout, ThresholdAbout};
 use tacho_lab::run::{Progress, RunConfig};
+use tacho_scenario::threshold::Threshold;
 
 /// The description of a starting run on the live page.
 pub(super) fn about(config: &RunConfig, title: Option<String>) -> RunAbout {
@@ -18,6 +19,16 @@ pub(super) fn about(config: &RunConfig, title: Option<String>) -> RunAbout {
         clients: scenario.clients(),
         version: first.map_or_else(String::new, |first| first.record.version.clone()),
         brokers: brokers.collect(),
+        thresholds: scenario.thresholds.0.iter().map(threshold).collect(),
+    }
+}
+
+fn threshold(threshold: &Threshold) -> ThresholdAbout {
+    ThresholdAbout {
+        condition: threshold.to_string(),
+        figure: threshold.metric.to_string(),
+        symbol: threshold.comparison.symbol(),
+        limit: threshold.limit,
     }
 }
 
