@@ -14,6 +14,16 @@ impl Timestamp {
         Self(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
     }
 
+    /// From nanoseconds since 1970.
+    pub const fn from_unix_ns(ns: u64) -> Self {
+        Self(Duration::from_nanos(ns))
+    }
+
+    /// Nanoseconds since 1970.
+    pub const fn unix_ns(self) -> u128 {
+        self.0.as_nanos()
+    }
+
     /// Seconds since 1970.
     pub fn seconds(self) -> f64 {
         self.0.as_secs_f64()

@@ -9,6 +9,8 @@ use tacho_rig::RigError;
 pub(crate) const OK: u8 = 0;
 /// Wrong usage, or something unexpected.
 pub(crate) const UNEXPECTED: u8 = 1;
+/// `tacho sub`: messages are missing at the end of its time, as mosquitto_sub says it.
+pub(crate) const TIMED_OUT: u8 = 27;
 /// A threshold does not hold. That 99 % of the offered load must be carried is one of every run.
 pub(crate) const THRESHOLD: u8 = 99;
 /// The scenario or a setting makes no sense.

@@ -24,6 +24,7 @@ mod monitor;
 mod out_arguments;
 mod passwd_command;
 mod plan_arguments;
+mod quick;
 mod report_command;
 mod run;
 mod run_command;
@@ -79,6 +80,8 @@ enum Command {
     Calibrate(calibrate::CalibrateArguments),
     Doctor(doctor::DoctorArguments),
     Broker(Box<broker_command::BrokerArgs>),
+    Pub(Box<quick::PublishArguments>),
+    Sub(Box<quick::SubscribeArguments>),
     /// Show the state of a broker's bridges, or test them.
     Bridge(bridge::BridgeArguments),
     Journal(journal_command::JournalArguments),
@@ -114,6 +117,8 @@ fn main() -> ExitCode {
         Command::Capacity(arguments) => campaign::capacity(arguments),
         Command::Compare(arguments) => compare::compare(arguments),
         Command::Scenario(arguments) => scenario::scenario(arguments),
+        Command::Pub(arguments) => quick::publish(arguments),
+        Command::Sub(arguments) => quick::subscribe(arguments),
         Command::Bridge(arguments) => bridge::bridge(arguments),
         Command::Journal(arguments) => journal_command::journal(arguments),
         Command::Passwd(arguments) => passwd_command::passwd(arguments),

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::Finding;
 
 /// Each room and the rooms below it that it may use. ARCHITECTURE.md has the picture.
-const ROOMS: [(&str, &[&str]); 20] = [
+const ROOMS: [(&str, &[&str]); 21] = [
     ("codec", &[]),
     ("topic", &[]),
     ("access", &["topic"]),
@@ -19,6 +19,7 @@ const ROOMS: [(&str, &[&str]); 20] = [
     ("http", &[]),
     ("broker", &["access", "codec", "topic", "session", "net", "journal", "http", "output"]),
     ("load", &["access", "codec", "topic", "session", "net"]),
+    ("client", &["codec", "net", "session"]),
     ("monitor", &[]),
     ("output", &["net"]),
     ("scenario", &["load"]),
@@ -30,8 +31,8 @@ const ROOMS: [(&str, &[&str]); 20] = [
     (
         "tacho",
         &[
-            "access", "codec", "topic", "session", "net", "journal", "broker", "load", "monitor",
-            "scenario", "record", "report", "lab", "rig", "console", "output",
+            "access", "client", "codec", "topic", "session", "net", "journal", "broker", "load",
+            "monitor", "scenario", "record", "report", "lab", "rig", "console", "output",
         ],
     ),
     // Behind the feature `results`.

@@ -39,7 +39,10 @@ impl Transport {
     pub const SUBPROTOCOL: &str = "mqtt";
 
     /// The byte filter of a new connection; none for plain TCP.
-    pub(crate) fn filter(&self) -> io::Result<Option<Box<dyn Filter>>> {
+    ///
+    /// # Errors
+    /// The TLS library cannot make the connection.
+    pub fn filter(&self) -> io::Result<Option<Box<dyn Filter>>> {
         Ok(match self {
             Self::Tcp => None,
             Self::Tls(tls) => Some(Box::new(tls.filter()?)),

@@ -28,6 +28,7 @@ pub(crate) use given_arguments::GivenArguments;
 pub(crate) use load_arguments::{LoadArguments, OutputArguments};
 pub(crate) use stage::{Setting, Stage, create};
 pub(crate) use target_arguments::{SideBroker, TargetArguments};
+pub(crate) use transport::transport;
 
 /// Shows a record in the forms and at the places that the arguments ask for.
 pub(crate) fn show(

@@ -104,7 +104,7 @@ impl TransportArguments {
 }
 
 /// How `url` is reached.
-pub(super) fn transport(url: &BrokerUrl, tls: &TlsOptions) -> Result<Transport, Failure> {
+pub(crate) fn transport(url: &BrokerUrl, tls: &TlsOptions) -> Result<Transport, Failure> {
     let client = match url.scheme.uses_tls() {
         false => None,
         true => Some(Arc::new(tls_client(url, tls)?)),
