@@ -227,6 +227,11 @@ export function follow(address: string, watcher: Watcher): () => void {
     source.close();
     watcher.displaced();
   });
+  // The run goes on, and nothing tells how.
+  source.addEventListener("without", () => {
+    source.close();
+    watcher.lost(true);
+  });
   source.addEventListener("error", () => {
     if (course.end === null) watcher.lost(source.readyState === EventSource.CLOSED);
   });

@@ -19,8 +19,8 @@ interface Screen {
   isTable?: boolean;
   server?: Partial<MockOptions>;
   act?: (page: Page) => Promise<void>;
-  // Only the upper part is of interest.
-  isLong?: boolean;
+  // The name of its picture in docs/, which DOCS=1 makes anew.
+  doc?: string;
 }
 
 const past = (wanted: (index: number) => boolean) => {
@@ -35,12 +35,12 @@ const others = [0, 1, 2].map(
 );
 
 const SCREENS: Screen[] = [
-  { name: "home", path: "/" },
+  { name: "home", doc: "home", path: "/" },
   { name: "home-empty", path: "/", server: { runs: 0, isBusy: false } },
   { name: "home-error", path: "/", server: { failing: true } },
   { name: "new-1", path: "/new" },
   { name: "new-1-suite", path: "/new?command=suite" },
-  { name: "new-2", path: "/new?scenario=symmetric&step=2" },
+  { name: "new-2", doc: "new", path: "/new?scenario=symmetric&step=2" },
   {
     name: "new-2-problems",
     path: "/new?scenario=symmetric&step=2&v.payload_size=3&broker=10.0.0.1&thresholds=p99&thresholds=loss%3D%3D0&user=u",
@@ -48,7 +48,7 @@ const SCREENS: Screen[] = [
   { name: "new-2-compare", path: "/new?command=compare&scenario=symmetric&step=2" },
   { name: "new-3", path: "/new?scenario=symmetric&step=3&v.target_throughput=60000" },
   { name: "new-all", path: "/new?scenario=symmetric&all=1" },
-  { name: "records", path: "/runs", isTable: true },
+  { name: "records", doc: "records", path: "/runs", isTable: true },
   {
     name: "records-selected",
     path: "/runs",
@@ -60,7 +60,7 @@ const SCREENS: Screen[] = [
   },
   { name: "records-none", path: "/runs?q=nothing-like-this&verdict=ok" },
   { name: "records-empty", path: "/runs", server: { runs: 0, isBusy: false } },
-  { name: "run", path: `/runs/${ok.id}` },
+  { name: "run", doc: "result", path: `/runs/${ok.id}` },
   { name: "run-bad", path: `/runs/${bad.id}` },
   { name: "run-ladder", path: `/runs/${ladder.id}`, isTable: true },
   { name: "run-report", path: `/runs/${ok.id}?tab=report` },
@@ -76,14 +76,15 @@ const SCREENS: Screen[] = [
   { name: "run-missing", path: "/runs/no-such-run" },
   {
     name: "live",
+    doc: "live",
     path: `/runs/${RUNNING.id}`,
     act: async (page) => {
       await page.locator("figure canvas").nth(3).waitFor();
     },
   },
-  { name: "compare", path: `/compare?ids=${others.join(",")}`, isTable: true },
+  { name: "compare", doc: "compare", path: `/compare?ids=${others.join(",")}`, isTable: true },
   { name: "compare-empty", path: "/compare" },
-  { name: "trends", path: "/trends?scenario=symmetric", isTable: true },
+  { name: "trends", doc: "trends", path: "/trends?scenario=symmetric", isTable: true },
   { name: "token", path: "/", server: { isAdmitted: false } },
   { name: "unknown", path: "/nowhere" },
 ];
@@ -101,6 +102,7 @@ const USUAL: MockOptions = { runs: 10_000, isBusy: true };
 // Of one screen or one view only, while working on it: ONLY=records VIEW=390.
 const ONLY = process.env["ONLY"];
 const VIEW = process.env["VIEW"];
+const DOCS = process.env["DOCS"] !== undefined;
 
 let browser: Browser;
 const servers = new Map<string, Mock>();
@@ -138,6 +140,10 @@ for (const view of VIEWS) {
         await screen.act?.(page);
         await settled(page);
         await page.screenshot({ path: `${PICTURES}/${screen.name}-${name}.png`, fullPage: true });
+        if (DOCS && screen.doc !== undefined && name === "1280-light-en") {
+          await page.evaluate(() => scrollTo(0, 0));
+          await page.screenshot({ path: `../docs/console-${screen.doc}.png` });
+        }
         assert.deepEqual(await misplaced(page), []);
         assert.deepEqual(await unreachable(page), []);
         assert.deepEqual(errors.splice(0), []);

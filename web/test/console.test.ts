@@ -9,7 +9,16 @@ import { address, routeOf } from "../src/console/router";
 import { tagsOf } from "../src/console/run-actions";
 import { grouped, labelOf, titleOf } from "../src/console/scenarios";
 import { parsed } from "../src/console/settings";
-import { exactMoment, moment, percent, signed, span, zoneName } from "../src/console/show";
+import {
+  exactMoment,
+  moment,
+  percent,
+  runName,
+  signed,
+  span,
+  targetName,
+  zoneName,
+} from "../src/console/show";
 import { toneOf } from "../src/console/parts/verdict";
 import { shareOf } from "../src/console/parts/progress";
 import { marksOf, median } from "../src/console/trends/marks";
@@ -74,6 +83,12 @@ test("percentages and changes say as much as they know", () => {
   assert.equal(signed(-3.21, "percent", ""), "−3.2 %");
   assert.equal(signed(1500, "absolute", "microseconds"), "+1.50 ms");
   assert.equal(signed(null, "percent", ""), "–");
+});
+
+test("runs and brokers are called as people know them", () => {
+  assert.equal(runName({ name: "20261126-040010-symmetric" }), "symmetric");
+  assert.equal(runName({ name: "nightly" }), "nightly");
+  assert.equal(targetName("builtin, mqtt://a:1883", "own"), "own, mqtt://a:1883");
 });
 
 test("verdicts that say nothing about the broker are not bad", () => {

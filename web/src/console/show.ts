@@ -1,6 +1,6 @@
 // Times and figures as the pages show them.
 
-import { bytes, latency, rate, thousands } from "../format";
+import { bytes, latency, rate, thousands, withoutDate } from "../format";
 import type { Language } from "./settings";
 import type { Row } from "./types";
 
@@ -125,9 +125,17 @@ export function signed(value: number | null, scale: "percent" | "absolute", unit
   return scale === "percent" ? `${sign}${shown.toFixed(1)} %` : `${sign}${inUnit(shown, unit)}`;
 }
 
-// What a run's broker is called.
+// What a run's brokers are called.
 export function targetName(target: string, own: string): string {
-  return target === "" || target === "builtin" || target === "built_in" ? own : target;
+  return target
+    .split(", ")
+    .map((one) => (one === "" || one === "builtin" ? own : one))
+    .join(", ");
+}
+
+// What a run is called: a run without a name of its own by that of its directory, without the date.
+export function runName(row: Pick<Row, "name">): string {
+  return withoutDate(row.name);
 }
 
 // A run that has figures to show or to compare.

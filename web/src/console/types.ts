@@ -140,7 +140,8 @@ export interface Offered {
 }
 
 export interface Preview {
-  command_line: string;
+  // Null where the request makes none.
+  command_line: string | null;
   scenario_toml: string | null;
   offered: Offered | null;
   warnings: string[];
@@ -247,7 +248,7 @@ export interface Summary {
 export interface Run extends Row {
   summary: Summary | null;
   request: Request | null;
-  command_line: string;
+  command_line: string | null;
   problems: Problem[];
   files?: { name: string; bytes: number }[];
   words?: { en: Words; zh: Words };

@@ -8,6 +8,7 @@ import { useLoad } from "../load";
 import { Icon } from "../parts/icon";
 import { Empty, Failure, Loading } from "../parts/notice";
 import { query, usePlace } from "../router";
+import { runName } from "../show";
 import { useTitle } from "../title";
 import type { Comparison, Run } from "../types";
 import { Differences } from "./differences";
@@ -72,7 +73,7 @@ export function Compare() {
       {comparison.data !== null && ids.length >= 2 && (
         <Compared
           comparison={comparison.data}
-          names={ids.map((id) => shown.find((run) => run.id === id)?.name ?? id)}
+          names={ids.map((id) => runName(shown.find((run) => run.id === id) ?? { name: id }))}
         />
       )}
       {isPicking && (

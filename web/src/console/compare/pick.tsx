@@ -8,7 +8,7 @@ import { useLoad } from "../load";
 import { Dialog } from "../parts/dialog";
 import { Failure, Loading } from "../parts/notice";
 import { RunChip } from "../parts/verdict";
-import { moment, targetName } from "../show";
+import { moment, targetName, runName } from "../show";
 import type { Page } from "../types";
 
 const SHOWN = 12;
@@ -53,7 +53,7 @@ export function Pick({
           <li key={row.id}>
             <button type="button" onClick={() => pick(row.id)}>
               <span class="pick-name">
-                <b>{row.name}</b>
+                <b>{runName(row)}</b>
                 <small>
                   {row.scenario} · {targetName(row.target, t.words.ownBroker)} ·{" "}
                   {moment(row.started, language)}

@@ -5,7 +5,7 @@ import { Icon } from "../parts/icon";
 import { RunChip } from "../parts/verdict";
 import { When } from "../parts/when";
 import { runAddress } from "../router";
-import { span, targetName } from "../show";
+import { span, targetName, runName } from "../show";
 import type { Run } from "../types";
 
 export function Sides({
@@ -26,12 +26,12 @@ export function Sides({
           <div class="side-head">
             <span class="side-letter">{letter(index)}</span>
             <a class="run-name" href={runAddress(run.id)}>
-              {run.name}
+              {runName(run)}
             </a>
             <button
               type="button"
               class="icon-button"
-              aria-label={t.compare.removeSide(run.name)}
+              aria-label={t.compare.removeSide(runName(run))}
               onClick={() => remove(run.id)}
             >
               <Icon name="cross" />

@@ -44,7 +44,7 @@ export const en = {
     better: "better", worse: "worse", mixed: "mixed", no_change: "no change",
   } as Record<string, string>,
   errors: {
-    connection: "The console does not answer. Is `tacho serve` still running?",
+    connection: "The console does not answer. Is tacho serve still running?",
     failed: "That did not work",
     missing: "There is no such page",
     missingHint: "The address may be mistyped, or the run may have been deleted.",
@@ -52,7 +52,7 @@ export const en = {
   },
   token: {
     title: "This console needs its link",
-    text: "Open the link that `tacho serve` printed when it started. It ends in ?token=… and is needed once: this browser then remembers it.",
+    text: "Open the link that tacho serve printed when it started. It ends in ?token=… and is needed once: this browser then remembers it.",
     file: "The token is also in the file .console-token of the runs folder. Append it to this address:",
     retry: "I have opened the link",
   },

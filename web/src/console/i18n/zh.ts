@@ -38,7 +38,7 @@ export const zh: Dictionary = {
     better: "更好", worse: "更差", mixed: "有好有差", no_change: "无变化",
   },
   errors: {
-    connection: "控制台没有响应。`tacho serve` 是否仍在运行？",
+    connection: "控制台没有响应。tacho serve 是否仍在运行？",
     failed: "操作未成功",
     missing: "没有这个页面",
     missingHint: "地址可能有误，或者该测试已被删除。",
@@ -46,7 +46,7 @@ export const zh: Dictionary = {
   },
   token: {
     title: "需要通过专用链接打开控制台",
-    text: "请打开 `tacho serve` 启动时显示的链接。链接以 ?token=… 结尾，只需打开一次，此浏览器便会记住。",
+    text: "请打开 tacho serve 启动时显示的链接。链接以 ?token=… 结尾，只需打开一次，此浏览器便会记住。",
     file: "令牌也保存在测试目录的 .console-token 文件中，将其附在此地址之后即可：",
     retry: "我已打开链接",
   },

@@ -63,7 +63,7 @@ export function ReviewStep({
       </section>
       {preview !== null && (
         <section class="card">
-          {preview.command_line !== "" && (
+          {preview.command_line !== null && (
             <CopyText title={t.make.commandLine} text={preview.command_line} />
           )}
           {preview.scenario_toml !== null && (

@@ -54,7 +54,7 @@ export function Home() {
       [queue.data, queue.put, queue.reload, recent.reload],
     ),
   );
-  const error = queue.error ?? recent.error;
+  const error = queue.error ?? recent.error ?? catalogue.error;
   return (
     <>
       <div class="page-head">
@@ -69,45 +69,38 @@ export function Home() {
           retry={() => {
             queue.reload();
             recent.reload();
+            catalogue.reload();
           }}
         />
       )}
       <div class="home-columns">
         <div class="home-main">
-          <section class="card" aria-labelledby="home-now">
-            <h2 id="home-now">{t.home.now}</h2>
-            {queue.data === null ? (
-              queue.error ? null : (
+          {(queue.data !== null || !queue.error) && (
+            <section class="card" aria-labelledby="home-now">
+              <h2 id="home-now">{t.home.now}</h2>
+              {queue.data === null ? (
                 <Loading lines={2} />
-              )
-            ) : (
-              <NowCard queue={queue.data} changed={queue.reload} />
-            )}
-          </section>
-          <section class="card" aria-labelledby="home-recent">
-            <div class="card-head">
-              <h2 id="home-recent">{t.home.recent}</h2>
-              {(recent.data?.total ?? 0) > 0 && <a href="/runs">{t.home.allRecords}</a>}
-            </div>
-            {recent.data === null ? (
-              recent.error ? null : (
-                <Loading lines={6} />
-              )
-            ) : (
-              <Recent rows={recent.data.rows} />
-            )}
-          </section>
+              ) : (
+                <NowCard queue={queue.data} changed={queue.reload} />
+              )}
+            </section>
+          )}
+          {(recent.data !== null || !recent.error) && (
+            <section class="card" aria-labelledby="home-recent">
+              <div class="card-head">
+                <h2 id="home-recent">{t.home.recent}</h2>
+                {(recent.data?.total ?? 0) > 0 && <a href="/runs">{t.home.allRecords}</a>}
+              </div>
+              {recent.data === null ? <Loading lines={6} /> : <Recent rows={recent.data.rows} />}
+            </section>
+          )}
         </div>
         <div class="home-side">
-          {isOperator && (
+          {isOperator && !catalogue.error && (
             <section class="card" aria-labelledby="home-start">
               <h2 id="home-start">{t.home.start}</h2>
               {catalogue.data === null ? (
-                catalogue.error ? (
-                  <Failure error={catalogue.error} retry={catalogue.reload} />
-                ) : (
-                  <Loading lines={5} />
-                )
+                <Loading lines={5} />
               ) : (
                 <StartCard scenarios={catalogue.data.scenarios} />
               )}

@@ -7,7 +7,7 @@ import { RunProgress } from "../parts/progress";
 import { StopButton } from "../parts/stop";
 import { runAddress } from "../router";
 import { cancel } from "../run-actions";
-import { targetName } from "../show";
+import { targetName, runName } from "../show";
 import type { Queue, Row } from "../types";
 
 export function NowCard({ queue, changed }: { queue: Queue; changed: () => void }) {
@@ -55,7 +55,7 @@ function About({ row }: { row: Row }) {
   return (
     <p class="facts">
       <span>{t.kinds[row.kind] ?? row.kind}</span>
-      {row.scenario !== row.name && <span>{row.scenario}</span>}
+      {row.scenario !== runName(row) && <span>{row.scenario}</span>}
       <span>{targetName(row.target, t.words.ownBroker)}</span>
     </p>
   );
@@ -69,7 +69,7 @@ function Running({ row }: { row: Row }) {
       <div class="running-head">
         <div>
           <a class="run-name" href={runAddress(row.id)}>
-            {row.name}
+            {runName(row)}
           </a>
           <About row={row} />
         </div>
@@ -92,14 +92,14 @@ function Waiting({ row, position, changed }: { row: Row; position: number; chang
     <li>
       <span class="position">{t.home.position(position)}</span>
       <div>
-        <a href={runAddress(row.id)}>{row.name}</a>
+        <a href={runAddress(row.id)}>{runName(row)}</a>
         <About row={row} />
       </div>
       {isOperator && (
         <button
           type="button"
           class="icon-button"
-          aria-label={`${t.run.cancel}: ${row.name}`}
+          aria-label={`${t.run.cancel}: ${runName(row)}`}
           title={t.run.cancel}
           onClick={() => {
             void cancel(row.id, changed);

@@ -6,7 +6,7 @@ import { Empty } from "../parts/notice";
 import { RunChip } from "../parts/verdict";
 import { When } from "../parts/when";
 import { runAddress } from "../router";
-import { perSecond, targetName, us } from "../show";
+import { perSecond, targetName, us, runName } from "../show";
 import type { Row } from "../types";
 
 export function Recent({ rows }: { rows: Row[] }) {
@@ -29,7 +29,7 @@ export function Recent({ rows }: { rows: Row[] }) {
         <li key={row.id}>
           <div class="recent-name">
             <a class="run-name" href={runAddress(row.id)}>
-              {row.name}
+              {runName(row)}
             </a>
             <p class="facts">
               <span>{targetName(row.target, t.words.ownBroker)}</span>

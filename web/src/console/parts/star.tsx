@@ -2,6 +2,7 @@
 
 import { useWords } from "../i18n";
 import { annotate } from "../run-actions";
+import { runName } from "../show";
 import type { Row } from "../types";
 import { Icon } from "./icon";
 
@@ -21,7 +22,7 @@ export function Star({
       class="icon-button star"
       aria-pressed={row.starred}
       disabled={isLocked}
-      aria-label={t.records.star(row.name)}
+      aria-label={t.records.star(runName(row))}
       onClick={() => {
         void annotate(row.id, { starred: !row.starred }).then(
           (next) => next !== null && changed(next),

@@ -6,6 +6,7 @@ import { Icon } from "../parts/icon";
 import { MenuItem, Popover } from "../parts/menu";
 import { address, navigate } from "../router";
 import { repeat } from "../run-actions";
+import { runName } from "../show";
 import type { Row } from "../types";
 
 export function RowMenu({
@@ -22,7 +23,7 @@ export function RowMenu({
   const isOver = row.state !== "running" && row.state !== "queued";
   if (!isOperator) return null;
   return (
-    <Popover label={t.records.actionsOf(row.name)} button={<Icon name="more" />} quiet>
+    <Popover label={t.records.actionsOf(runName(row))} button={<Icon name="more" />} quiet>
       {(close) => {
         const item = (act: () => void) => () => {
           close();

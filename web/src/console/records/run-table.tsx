@@ -8,6 +8,7 @@ import { Annotate } from "../parts/annotate";
 import { Icon } from "../parts/icon";
 import { Star } from "../parts/star";
 import { address, runAddress } from "../router";
+import { runName } from "../show";
 import type { Row } from "../types";
 import type { Column } from "./columns";
 import { nextSort } from "./columns";
@@ -78,7 +79,7 @@ export function RunTable({
                     <input
                       type="checkbox"
                       checked={isSelected}
-                      aria-label={t.records.select(row.name)}
+                      aria-label={t.records.select(runName(row))}
                       onChange={(event) => select(row.id, event.currentTarget.checked)}
                     />
                     <Star row={row} changed={changed} isLocked={!isOperator} />
@@ -86,7 +87,7 @@ export function RunTable({
                 </td>
                 <th scope="row">
                   <a class="run-name" href={runAddress(row.id)}>
-                    {row.name}
+                    {runName(row)}
                   </a>
                   <RowLabels row={row} />
                 </th>

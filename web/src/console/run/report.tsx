@@ -3,6 +3,7 @@
 import { endpoint } from "../api";
 import { useLanguage, useWords } from "../i18n";
 import { Icon } from "../parts/icon";
+import { runName } from "../show";
 import type { Language } from "../settings";
 import type { Run } from "../types";
 
@@ -31,7 +32,7 @@ export function Report({ run }: { run: Run }) {
       <iframe
         class="report-frame"
         src={address}
-        title={t.run.reportOf(run.name)}
+        title={t.run.reportOf(runName(run))}
         key={address}
         sandbox="allow-scripts allow-downloads allow-popups"
       />

@@ -13,7 +13,7 @@ import { RunChip } from "../parts/verdict";
 import { When } from "../parts/when";
 import { address, navigate } from "../router";
 import { annotate, cancel, remove, repeat } from "../run-actions";
-import { span, targetName } from "../show";
+import { span, targetName, runName } from "../show";
 import type { Run } from "../types";
 import { Share } from "./share";
 
@@ -41,19 +41,21 @@ export function RunHead({
       <div class="run-title">
         <div>
           <h1>
-            {run.name}
+            {runName(run)}
             <Star row={run} changed={changed} isLocked={!isOperator} />
           </h1>
           {description && <p class="lead">{description}</p>}
           <p class="facts">
             <RunChip row={run} />
             <span>{t.kinds[run.kind] ?? run.kind}</span>
-            {run.scenario !== run.name && <span>{run.scenario}</span>}
+            {run.scenario !== runName(run) && <span>{run.scenario}</span>}
             <span>{targetName(run.target, t.words.ownBroker)}</span>
-            {run.version !== "" && <span>{run.version}</span>}
-            <span>
-              <When iso={run.started} />
-            </span>
+            {run.version !== "" && <span>{t.footer.version(run.version)}</span>}
+            {run.started !== null && (
+              <span>
+                <When iso={run.started} />
+              </span>
+            )}
             {run.state === "finished" && <span>{span(run.duration_s, language)}</span>}
           </p>
         </div>

@@ -9,6 +9,7 @@ import { useLoad } from "../load";
 import { Icon } from "../parts/icon";
 import { Empty, Failure, Loading } from "../parts/notice";
 import { address, query, usePlace } from "../router";
+import { runName } from "../show";
 import { useTitle } from "../title";
 import type { Run } from "../types";
 import { Files } from "./files";
@@ -26,7 +27,7 @@ export function RunPage({ id }: { id: string }) {
   const run = useLoad<Run>(`run ${id}`, (signal) => get(["runs", id], null, signal));
   // A run that was watched until its end keeps its charts.
   const [wasWatched, setWatched] = useState(false);
-  useTitle(run.data?.name ?? "", t.records.title);
+  useTitle(run.data === null ? "" : runName(run.data), t.records.title);
   useChanges(
     useCallback(
       (change) => {
@@ -58,7 +59,7 @@ export function RunPage({ id }: { id: string }) {
     ...(isRunning ? [] : ["result" as const]),
     ...(isRunning || wasWatched ? ["course" as const] : []),
     ...(data.has_report ? ["report" as const] : []),
-    "files",
+    ...(data.files === undefined ? [] : (["files"] as const)),
     "settings",
   ];
   const asked = place.query.get("tab");

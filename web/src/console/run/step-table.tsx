@@ -2,7 +2,7 @@
 
 import { useWords } from "../i18n";
 import { VerdictChip } from "../parts/verdict";
-import { percent, perSecond, us } from "../show";
+import { percent, perSecond, us, runName } from "../show";
 import type { Run, Step } from "../types";
 
 export function StepTable({ run, steps }: { run: Run; steps: Step[] }) {
@@ -14,7 +14,7 @@ export function StepTable({ run, steps }: { run: Run; steps: Step[] }) {
         class="scroll"
         tabIndex={0}
         role="region"
-        aria-label={`${run.name}: ${t.run.finishedSteps}`}
+        aria-label={`${runName(run)}: ${t.run.finishedSteps}`}
       >
         <table class="plain">
           <thead>

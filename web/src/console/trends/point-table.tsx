@@ -8,7 +8,7 @@ import { Chip } from "../parts/verdict";
 import { When } from "../parts/when";
 import { runAddress } from "../router";
 import { annotate } from "../run-actions";
-import { inUnit, signed, targetName } from "../show";
+import { inUnit, runName, signed, targetName } from "../show";
 import type { TrendPoint } from "../types";
 import type { Mark } from "./marks";
 
@@ -62,7 +62,7 @@ export function PointTable({
               return (
                 <tr key={point.id}>
                   <th scope="row">
-                    <a href={runAddress(point.id)}>{point.name ?? point.id}</a>
+                    <a href={runAddress(point.id)}>{runName({ name: point.name ?? point.id })}</a>
                   </th>
                   <td>
                     <When iso={point.started} />

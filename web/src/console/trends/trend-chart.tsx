@@ -7,7 +7,7 @@ import { tick } from "../../format";
 import { fromZero, linearTicks } from "../../scale";
 import { useLanguage, useWords } from "../i18n";
 import { navigate, runAddress } from "../router";
-import { inUnit, moment, signed } from "../show";
+import { inUnit, moment, runName, signed } from "../show";
 import type { TrendPoint } from "../types";
 import type { Mark } from "./marks";
 
@@ -147,7 +147,7 @@ export function TrendChart({
       </svg>
       {at !== undefined && pointed !== null && (
         <div class="tip" style={{ transform: `translate(${tipLeft(x(pointed), width)}px, 8px)` }}>
-          <p>{at.name ?? at.id}</p>
+          <p>{runName({ name: at.name ?? at.id })}</p>
           <div class="c1">
             <span>{moment(at.started, language)}</span>
             <b>{inUnit(at.value, unit)}</b>

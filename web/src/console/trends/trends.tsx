@@ -7,6 +7,7 @@ import { Icon } from "../parts/icon";
 import { Empty, Failure, Loading } from "../parts/notice";
 import { Chip } from "../parts/verdict";
 import { query, usePlace } from "../router";
+import { runName } from "../show";
 import { useTitle } from "../title";
 import type { Page, TrendFigure, Trends as TrendData } from "../types";
 import { marksOf, unitOf } from "./marks";
@@ -123,7 +124,7 @@ export function Trends() {
               {base !== null && (
                 <span class="tag strong">
                   <Icon name="flag" />
-                  {t.trends.baseline}: {base.name}
+                  {t.trends.baseline}: {runName(base)}
                 </span>
               )}
             </p>
