@@ -189,6 +189,13 @@ counters! {
     refused_logins_busy_total,
     /// CONNECT packets refused: the backend behind HTTP gave no answer that counts.
     refused_logins_unavailable_total,
+    /// Answers to failed logins that wait, since other logins of the address have failed.
+    login_answers_waiting,
+    /// Answers to failed logins that were delayed, since other logins of the address had failed.
+    delayed_login_answers_total,
+    /// Answers to failed logins that would have been delayed, and were given at once (0x97), since
+    /// too many others waited.
+    undelayed_login_answers_total,
     /// CONNECT packets refused: the session of the client identifier belongs to another user.
     refused_strangers_total,
     /// Connections and CONNECT packets refused: the address, the client identifier or the user is

@@ -53,8 +53,13 @@ impl Offence {
 
 impl OffenceBans {
     pub(crate) fn new(settings: &AccessSettings) -> Self {
+        let offences_max = match (settings.login_failures_max, settings.login_delay_ms) {
+            // Answers are delayed by their number, and nothing is banned.
+            (0, 1..) => u32::MAX,
+            (offences_max, _) => offences_max,
+        };
         let of_logins = BanRule {
-            offences_max: settings.login_failures_max,
+            offences_max,
             window_s: settings.login_failures_window_s,
             ban_s: settings.login_ban_s,
         };
@@ -79,19 +84,19 @@ impl OffenceBans {
         self.flaps.is_on() || self.client_flaps.is_on()
     }
 
-    /// A login of an address has failed; true if that bans it.
-    pub(crate) fn login_failed(&self, address: IpAddr, now_ns: u64) -> bool {
+    /// A login of an address has failed.
+    pub(crate) fn login_failed(&self, address: IpAddr, now_ns: u64) -> Noted {
         self.logins.note(Party::of(address), now_ns)
     }
 
     /// A connection of an address has ended; true if that bans it.
     pub(crate) fn address_flapped(&self, address: IpAddr, now_ns: u64) -> bool {
-        self.flaps.note(Party::of(address), now_ns)
+        self.flaps.note(Party::of(address), now_ns).bans
     }
 
     /// A connection of a client has ended; true if that bans its identifier.
     pub(crate) fn client_id_flapped(&self, client_id: &str, now_ns: u64) -> bool {
-        self.client_flaps.is_on() && self.client_flaps.note(self.hash(client_id), now_ns)
+        self.client_flaps.is_on() && self.client_flaps.note(self.hash(client_id), now_ns).bans
     }
 
     /// Whether any address may be banned at present.
@@ -137,6 +142,15 @@ impl OffenceBans {
     fn hash(&self, client_id: &str) -> u64 {
         self.hasher.hash_one(client_id)
     }
+}
+
+/// What an offence has come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Noted {
+    /// How many there have been lately, with this one; 0 if none is counted.
+    pub(crate) offences: u32,
+    /// It bans.
+    pub(crate) bans: bool,
 }
 
 /// So many offences within a window ban for a while.
@@ -210,16 +224,17 @@ impl<K: Copy + Eq + Hash> BanTable<K> {
         self.bans.load(Ordering::Relaxed)
     }
 
-    /// An offence; true if that bans.
-    fn note(&self, key: K, now_ns: u64) -> bool {
+    fn note(&self, key: K, now_ns: u64) -> Noted {
         if !self.is_on() {
-            return false;
+            return Noted::default();
         }
         let mut table = self.lock();
-        if table.banned.contains_key(&key)
-            || table.count(key, now_ns, self.window_ns) < self.offences_max
-        {
-            return false;
+        if table.banned.contains_key(&key) {
+            return Noted::default();
+        }
+        let offences = table.count(key, now_ns, self.window_ns);
+        if offences < self.offences_max {
+            return Noted { offences, bans: false };
         }
         table.sweep(now_ns);
         let has_place = table.banned.len() < PLACES_MAX;
@@ -230,7 +245,7 @@ impl<K: Copy + Eq + Hash> BanTable<K> {
             self.bans.fetch_add(1, Ordering::Relaxed);
         }
         self.banned.store(table.banned.len(), Ordering::Relaxed);
-        has_place
+        Noted { offences, bans: has_place }
     }
 
     fn is_banned(&self, key: &K, now_ns: u64) -> bool {

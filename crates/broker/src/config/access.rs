@@ -52,6 +52,13 @@ pub struct AccessSettings {
     pub login_failures_window_s: u32,
     /// Seconds that an address is banned.
     pub login_ban_s: u32,
+    /// Milliseconds that the answer to the second failed login of one address within that window
+    /// waits; it doubles with each further one. 0: none waits.
+    pub login_delay_ms: u32,
+    /// Milliseconds that such an answer waits at most.
+    pub login_delay_max_ms: u32,
+    /// Answers that wait at once; others are given at once, and do not say why.
+    pub login_delays_max: u32,
     /// Connections of one address that end within the window below after which it is banned; 0:
     /// none.
     pub flapping_address_max: u32,
@@ -125,6 +132,9 @@ impl Default for AccessSettings {
             login_failures_max: 0,
             login_failures_window_s: 60,
             login_ban_s: 300,
+            login_delay_ms: 0,
+            login_delay_max_ms: 4_000,
+            login_delays_max: 1_000,
             flapping_address_max: 0,
             flapping_client_id_max: 0,
             flapping_window_s: 60,
@@ -159,11 +169,29 @@ impl AccessSettings {
         let window_s = self.login_failures_window_s.into();
         check_range("access.login_failures_window_s", window_s, min, max, expected)?;
         check_range("access.login_ban_s", self.login_ban_s.into(), min, max, expected)?;
+        self.check_delays()?;
         let window_s = self.flapping_window_s.into();
         check_range("access.flapping_window_s", window_s, min, max, expected)?;
         check_range("access.flapping_ban_s", self.flapping_ban_s.into(), min, max, expected)?;
         self.jwt.as_ref().map_or(Ok(()), JwtSettings::check)?;
         self.http.as_ref().map_or(Ok(()), HttpSettings::check)
+    }
+
+    fn check_delays(&self) -> Result<(), ConfigError> {
+        let (first_ms, max_ms) = (self.login_delay_ms.into(), self.login_delay_max_ms.into());
+        check_range("access.login_delay_ms", first_ms, 0, 60_000, "from 0 to 60000")?;
+        let expected = "from `login_delay_ms` to 60000";
+        check_range("access.login_delay_max_ms", max_ms, first_ms, 60_000, expected)?;
+        let waiting = self.login_delays_max.into();
+        check_range("access.login_delays_max", waiting, 1, 100_000, "from 1 to 100000")
+    }
+
+    /// How long the answer to a failed login waits; lately its address has had so many, with this
+    /// one.
+    pub(crate) fn answer_delay_ns(&self, failures: u32) -> u64 {
+        let Some(doublings) = failures.checked_sub(2) else { return 0 };
+        let delay_ms = u64::from(self.login_delay_ms) << doublings.min(16);
+        delay_ms.min(self.login_delay_max_ms.into()) * 1_000_000
     }
 
     /// Whether the clients of all listeners log in, with a password file of their own or without.

@@ -263,6 +263,26 @@ fn response_information_must_begin_a_topic() {
 }
 
 #[test]
+fn answers_to_failed_logins_wait_for_times_that_make_sense() {
+    let config = parse("[access]\nlogin_delay_ms = 250\nlogin_delay_max_ms = 1500\n").unwrap();
+    let delays_ms = [0, 1, 2, 3, 4, 5, 9, u32::MAX]
+        .map(|failures| config.access.answer_delay_ns(failures) / 1_000_000);
+    assert_eq!(delays_ms, [0, 0, 250, 500, 1_000, 1_500, 1_500, 1_500]);
+    let again = parse(&config.describe()).unwrap();
+    assert_eq!(again.access, config.access);
+    let none = parse("").unwrap();
+    assert_eq!(none.access.answer_delay_ns(1_000), 0, "unless it is configured");
+    for (keys, words) in [
+        ("login_delay_ms = 60001", "`access.login_delay_ms` is 60001"),
+        ("login_delay_ms = 500\nlogin_delay_max_ms = 499", "from `login_delay_ms` to 60000"),
+        ("login_delays_max = 0", "`access.login_delays_max` is 0"),
+    ] {
+        let error = parse(&format!("[access]\n{keys}\n")).unwrap_err();
+        assert!(error.contains(words), "{keys}: {error}");
+    }
+}
+
+#[test]
 fn tokens_are_configured_with_defaults_and_described_as_they_are() {
     let text = "[access.jwt]\nkey_file = 'keys'\naudience = 'mqtt'\n\
                 [access.jwt.claims]\nclient_id = 'dev-%c'\n";

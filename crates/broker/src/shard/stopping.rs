@@ -70,7 +70,8 @@ impl Shard {
             }
             Connection::Opening { id, .. }
             | Connection::Authenticating { id, .. }
-            | Connection::LoggingIn { id, .. } => {
+            | Connection::LoggingIn { id, .. }
+            | Connection::Refusing { id, .. } => {
                 self.drop_connection(net, id);
             }
             Connection::Committing { session, .. } => {

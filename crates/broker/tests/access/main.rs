@@ -6,6 +6,7 @@ mod backend;
 mod ban_file;
 mod bans;
 mod certificates;
+mod delayed_answers;
 mod late_logins;
 mod logins;
 mod owners;

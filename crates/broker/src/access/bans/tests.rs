@@ -14,7 +14,7 @@ fn numbered(number: u32) -> Party {
 
 /// Whether the last of so many offences bans.
 fn offend(bans: &BanTable<Party>, party: Party, times: usize, at_s: u64) -> bool {
-    (0..times).fold(false, |_, _| bans.note(party, at_s * SECOND_NS))
+    (0..times).fold(false, |_, _| bans.note(party, at_s * SECOND_NS).bans)
 }
 
 #[test]
@@ -46,8 +46,8 @@ fn failures_of_long_ago_do_not_count() {
 fn a_network_of_ipv6_is_one_party() {
     let bans = bans();
     for host in 1..=3 {
-        let last = bans.note(party(&format!("2001:db8:0:7::{host}")), SECOND_NS);
-        assert_eq!(last, host == 3);
+        let noted = bans.note(party(&format!("2001:db8:0:7::{host}")), SECOND_NS);
+        assert_eq!(noted, Noted { offences: host, bans: host == 3 });
     }
     assert!(bans.is_banned(&party("2001:db8:0:7:ffff::1"), SECOND_NS));
     assert!(!bans.is_banned(&party("2001:db8:0:8::1"), SECOND_NS));
@@ -81,8 +81,8 @@ fn nothing_is_counted_unless_it_is_configured() {
     let bans = OffenceBans::new(&AccessSettings::default());
     let address = "192.0.2.1".parse().unwrap();
     for _ in 0..1_000 {
-        assert!(!bans.login_failed(address, 1) && !bans.address_flapped(address, 1));
-        assert!(!bans.client_id_flapped("c", 1));
+        assert_eq!(bans.login_failed(address, 1), Noted::default());
+        assert!(!bans.address_flapped(address, 1) && !bans.client_id_flapped("c", 1));
     }
     assert!(!bans.counts_logins() && !bans.counts_flaps());
     assert!(bans.logins.lock().newer.is_empty() && bans.client_flaps.lock().newer.is_empty());
@@ -99,12 +99,12 @@ fn each_offence_has_its_own_count_and_ban() {
     };
     let bans = OffenceBans::new(&settings);
     let address = "192.0.2.1".parse().unwrap();
-    assert!(!bans.login_failed(address, 1) && !bans.address_flapped(address, 1));
+    assert!(!bans.login_failed(address, 1).bans && !bans.address_flapped(address, 1));
     assert!(!bans.address_flapped(address, 1));
     assert!(!bans.has_addresses() && bans.of_address(address, 1).is_none());
     assert!(bans.address_flapped(address, 1));
     assert_eq!(bans.of_address(address, 1), Some(Offence::AddressFlaps));
-    assert!(bans.login_failed(address, 1));
+    assert!(bans.login_failed(address, 1).bans);
     assert_eq!(bans.of_address(address, 1), Some(Offence::FailedLogins));
     assert_eq!(bans.of_client_id("c", 1), None);
     assert!(!bans.client_id_flapped("c", 1) && !bans.client_id_flapped("d", 1));
@@ -114,4 +114,18 @@ fn each_offence_has_its_own_count_and_ban() {
     assert_eq!(bans.of_client_id("c", 1 + 10 * SECOND_NS), None);
     assert_eq!(bans.totals().map(|(_, total)| total), [1, 1, 1]);
     assert_eq!(bans.banned().map(|(_, banned)| banned), [1, 1, 0]);
+}
+
+#[test]
+fn failed_logins_are_counted_for_delays_although_nothing_is_banned() {
+    let settings = AccessSettings { login_delay_ms: 250, ..AccessSettings::default() };
+    let bans = OffenceBans::new(&settings);
+    assert!(bans.counts_logins());
+    let address = "192.0.2.1".parse().unwrap();
+    for offences in 1..=1_000 {
+        assert_eq!(bans.login_failed(address, 1), Noted { offences, bans: false });
+    }
+    let later = bans.login_failed(address, 1 + 120 * SECOND_NS);
+    assert_eq!(later, Noted { offences: 1, bans: false }, "of long ago");
+    assert!(!bans.has_addresses());
 }

@@ -214,7 +214,7 @@ impl Shard {
         if let Connection::Active { session, .. } = state {
             self.log_loss(net, session, why);
             self.count_flap(net, conn, Some(session));
-        } else if state.timer().is_some() && !matches!(why, Closed::ByUs) {
+        } else if state.timer().is_some() && !state.is_refusing() && !matches!(why, Closed::ByUs) {
             self.count_flap(net, conn, None);
         }
         self.connection_gone(conn);
@@ -226,6 +226,9 @@ impl Shard {
                 if let Closed::Error(error) = why {
                     self.handshake_failed(net, conn, error);
                 }
+            }
+            Connection::Refusing { timer, .. } => {
+                net.cancel_timer(timer);
             }
             Connection::Committing { timer, session, .. } => {
                 net.cancel_timer(timer);
@@ -260,6 +263,9 @@ impl Shard {
             Connection::LoggingIn { id, .. } => {
                 self.stats.connect_timeouts_total.increment();
                 self.login_timed_out(net, id);
+            }
+            Connection::Refusing { id, version, reason, .. } => {
+                self.refuse(net, id, version, reason);
             }
             Connection::Committing { session, .. } => {
                 self.stats.connect_timeouts_total.increment();

@@ -283,7 +283,7 @@ impl Shard {
                     let client = (&*client.key.client_id, user);
                     self.tell_failed_authentication(net, conn, &failure, client);
                 }
-                self.refuse(net, conn, Version::V5, failure.to_connack());
+                self.refuse_authentication(net, conn, &failure);
             }
             // Invariant: success and continuing are answered as above.
             _ => {}

@@ -35,6 +35,8 @@ impl Shard {
             Connection::Active { session, .. } => Some(session),
             Connection::Opening { .. } | Connection::Authenticating { .. } => None,
             Connection::Committing { .. } | Connection::LoggingIn { .. } => return 0,
+            // It ends, whatever comes.
+            Connection::Refusing { .. } => return data.len(),
             Connection::Bridge { link, .. } => {
                 return self.bridge_input(net, conn, link, data);
             }

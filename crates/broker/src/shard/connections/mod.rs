@@ -7,6 +7,7 @@ mod authenticate;
 mod backend_login;
 mod certificate;
 mod connack;
+mod delayed_answers;
 mod first_packet;
 mod flapping;
 mod goodbye;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use tacho_codec::Version;
+use tacho_codec::{ReasonCode, Version};
 use tacho_net::{ConnId, TimerId};
 
 use crate::access::UserPlace;
@@ -54,6 +55,8 @@ pub(super) enum Connection {
     Authenticating { id: ConnId, timer: TimerId, listener: u16 },
     /// Its login is being verified; it is not read meanwhile.
     LoggingIn { id: ConnId, timer: TimerId, listener: u16 },
+    /// Its login has failed, and the answer waits; it is not read meanwhile.
+    Refusing { id: ConnId, timer: TimerId, version: Version, reason: ReasonCode },
     /// Its session is being written to the journal; CONNACK waits for that.
     Committing { timer: TimerId, session: SessionSlot },
     /// Its session is connected.
@@ -67,7 +70,18 @@ pub(super) enum Connection {
 impl Connection {
     /// Whether its client is not connected yet.
     const fn is_handshake(self) -> bool {
-        matches!(self, Self::Opening { .. } | Self::Authenticating { .. } | Self::LoggingIn { .. })
+        matches!(
+            self,
+            Self::Opening { .. }
+                | Self::Authenticating { .. }
+                | Self::LoggingIn { .. }
+                | Self::Refusing { .. }
+        )
+    }
+
+    /// Whether the answer to its failed login waits.
+    const fn is_refusing(self) -> bool {
+        matches!(self, Self::Refusing { .. })
     }
 
     /// Whether its client is connected or will be as soon as its session is committed.
@@ -75,12 +89,13 @@ impl Connection {
         matches!(self, Self::Committing { .. } | Self::Active { .. })
     }
 
-    /// Fires when its client has run out of time to connect.
+    /// Fires when its client has run out of time to connect, or gets the answer that waits.
     pub(super) const fn timer(self) -> Option<TimerId> {
         match self {
             Self::Opening { timer, .. }
             | Self::Authenticating { timer, .. }
             | Self::LoggingIn { timer, .. }
+            | Self::Refusing { timer, .. }
             | Self::Committing { timer, .. } => Some(timer),
             _ => None,
         }
@@ -285,6 +300,11 @@ impl Connections {
     pub(super) fn set(&mut self, conn: ConnId, state: Connection) {
         let is_new = state.is_handshake() && !self.get(conn).is_handshake();
         let handshake = is_new.then(|| self.handshakes.take());
+        match (self.get(conn).is_refusing(), state.is_refusing()) {
+            (false, true) => self.stats.login_answers_waiting.increment(),
+            (true, false) => self.stats.login_answers_waiting.decrement(),
+            _ => {}
+        }
         let place = self.place(conn);
         let was_handshake = place.state.is_handshake();
         place.listener = state.listener().unwrap_or(place.listener);
@@ -350,7 +370,8 @@ impl Connections {
         match self.get(conn) {
             Connection::Opening { id, .. }
             | Connection::Authenticating { id, .. }
-            | Connection::LoggingIn { id, .. } => id == conn,
+            | Connection::LoggingIn { id, .. }
+            | Connection::Refusing { id, .. } => id == conn,
             _ => false,
         }
     }

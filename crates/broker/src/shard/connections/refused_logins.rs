@@ -7,7 +7,7 @@ use tacho_access::{Cause, CertificateError, Exceeded, TokenError};
 use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_net::ConnId;
 
-use crate::access::{AuditEvent, AuditKind, Name, Offence, SharedAccess};
+use crate::access::{AuditEvent, AuditKind, Name, Offence};
 use crate::authentication::AuthFailure;
 use crate::keys::{ConnectingClient, SessionSlot};
 use crate::shard::access::{Banned, CERTIFICATE_ENDED, CauseShown, Shown, reason_of};
@@ -180,23 +180,6 @@ impl Shard {
         of_address.or_else(|| bans.of_client_id(client_id, net.now_ns()))
     }
 
-    /// A login may have been a guess: too many of an address ban it.
-    fn count_guess(&mut self, net: &Net, conn: ConnId) {
-        let SharedAccess { bans, settings, .. } = &self.shared.access;
-        if !bans.counts_logins() {
-            return;
-        }
-        let Some(address) = net.peer_addr(conn) else { return };
-        if !bans.login_failed(address.ip(), net.now_ns()) {
-            return;
-        }
-        let why = format!(
-            "{} failed logins, banned for {} s",
-            settings.login_failures_max, settings.login_ban_s
-        );
-        self.tell_banned_address(net, address, &why);
-    }
-
     /// An address is banned from now on.
     #[cold]
     pub(super) fn tell_banned_address(&mut self, net: &Net, address: SocketAddr, why: &str) {
@@ -294,10 +277,10 @@ impl Shard {
             why: &why.sentence(),
         };
         self.tell_refused_login(net, conn, &refused);
-        if why.is_guess() {
-            self.count_guess(net, conn);
+        match why.is_guess() {
+            true => self.refuse_guess(net, conn, connect.version, why.reason()),
+            false => self.refuse(net, conn, connect.version, why.reason()),
         }
-        self.refuse(net, conn, connect.version, why.reason());
     }
 
     /// A method of enhanced authentication has refused a client that is not connected yet.
@@ -318,9 +301,6 @@ impl Shard {
             why,
         };
         self.tell_refused_login(net, conn, &refused);
-        if failure.is_guess() {
-            self.count_guess(net, conn);
-        }
     }
 
     /// A method of enhanced authentication has refused a client that is connected.
