@@ -45,7 +45,7 @@ pub use config::{
     AccessSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId, CertificateLogin,
     Config, ConfigError, ConnectionLimits, Durability, EgressRule, HttpMethod, HttpSettings,
     IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, Mapping, OnDeny, OnExpiry,
-    OnUnavailable, Overload, Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge,
+    OnUnavailable, Overload, PSK_REMEDY, Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge,
     RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret,
     SecretHeader, SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template,
     TemplateError, TokenPlace, Transport, TrustedProxies, Values, parse_address,

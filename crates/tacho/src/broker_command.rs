@@ -12,8 +12,9 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use tacho_broker::{
-    BridgeConfig, Broker, Config, ConfigError, Level, Listener, RawConfig, RawListener, RawTls,
-    SelfSigned, ShardStats, SharedStrategy, StartError, check_access, parse_address, self_signed,
+    BridgeConfig, Broker, Config, ConfigError, Level, Listener, PSK_REMEDY, RawConfig, RawListener,
+    RawTls, SelfSigned, ShardStats, SharedStrategy, StartError, check_access, parse_address,
+    self_signed,
 };
 use tacho_output::target::OUTPUTS_VARIABLE;
 use tracing_subscriber::filter::LevelFilter;
@@ -83,6 +84,14 @@ pub(crate) struct BrokerArgs {
     /// Write a line of JSON to this file for each refused login and each change of users and rules.
     #[arg(long, value_name = "FILE")]
     audit_file: Option<PathBuf>,
+    /// Not supported, and says so: what mosquitto calls `psk_file`.
+    #[arg(long, hide = true, value_name = "FILE", value_parser = refuse_psk)]
+    #[expect(dead_code, reason = "its parser takes no value")]
+    psk_file: Option<String>,
+    /// Not supported, and says so: what mosquitto calls `psk_hint`.
+    #[arg(long, hide = true, value_name = "HINT", value_parser = refuse_psk)]
+    #[expect(dead_code, reason = "its parser takes no value")]
+    psk_hint: Option<String>,
     /// Largest number of connections; 0 means as many as descriptors allow.
     #[arg(long, value_name = "N")]
     connections_max: Option<usize>,
@@ -252,6 +261,11 @@ impl BrokerArgs {
             (false, _) => LevelFilter::TRACE,
         }
     }
+}
+
+/// Flags of pre-shared keys get a reason instead of the word that they are unknown.
+fn refuse_psk(_: &str) -> Result<String, &'static str> {
+    Err(PSK_REMEDY)
 }
 
 /// For the line at the start: what survives the end of the process, and where it is kept.

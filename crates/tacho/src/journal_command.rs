@@ -166,7 +166,7 @@ fn inspect(directory: &Path) -> Result<u8, Failure> {
             )?;
         }
         match queues.len().checked_sub(QUEUES_SHOWN) {
-            Some(more @ 1..) => line("", format!("and {more} queues more")),
+            Some(more @ 1..) => line("", format!("and {} more", counted(more as u64, "queue"))),
             _ => Ok(()),
         }
     })();
@@ -188,8 +188,9 @@ fn check(directory: &Path) -> Result<u8, Failure> {
             writeln!(out, "{problem}")?;
         }
         if problems.is_empty() {
-            let (segments, commits) = (report.segments, report.frames);
-            writeln!(out, "sound: {segments} segments, {commits} commits")?;
+            let segments = counted(report.segments, "segment");
+            let commits = counted(report.frames, "commit");
+            writeln!(out, "sound: {segments}, {commits}")?;
         }
         Ok(())
     })();
@@ -204,7 +205,8 @@ fn orphans(inspection: &Inspection) -> Result<Vec<String>, Failure> {
     let orphans = counts.queues.iter().filter(|(_, queue)| queue.name.is_none());
     let sentence = |(id, queue): (&u64, &Queue)| {
         let messages = queue.queued + queue.unacknowledged;
-        format!("queue {id}: the record of its owner is lost, and with it {messages} messages")
+        let messages = counted(messages, "message");
+        format!("queue {id}: the record of its owner is lost, and with it {messages}")
     };
     Ok(orphans.map(sentence).collect())
 }
@@ -223,6 +225,12 @@ fn export(directory: &Path) -> Result<u8, Failure> {
     visit_records(&inspection, true, &mut each)
         .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
     done(written.and_then(|()| out.flush()))
+}
+
+/// A number of things, with the word for one of them or for several.
+fn counted(count: u64, thing: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{ending}")
 }
 
 /// The exit code after writing. A reader that closes the pipe early is no error.

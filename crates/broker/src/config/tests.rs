@@ -263,6 +263,27 @@ fn response_information_must_begin_a_topic() {
 }
 
 #[test]
+fn keys_of_mosquitto_are_answered_with_what_to_write_instead() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("broker.toml");
+    for (text, line, words) in [
+        ("[tls]\ncert = 'c'\npsk_file = 'f'\n", 3, "pre-shared keys (TLS-PSK) are not supported"),
+        ("psk_hint = 'h'\n", 1, "certificates of a CA of your own"),
+        ("\n[[listeners]]\naddress = 1\nuse_identity_as_username = true\n", 4, "= \"cn\"`"),
+        ("[tls]\ncafile = 'ca'\n", 2, "write `client_ca`"),
+        ("persistence_location = '/var'\n", 1, "write `data_dir`"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = RawConfig::read(&path).unwrap_err().to_string();
+        let place = format!("broker.toml:{line}: `");
+        assert!(error.contains(&place) && error.contains(words), "{text}: {error}");
+    }
+    std::fs::write(&path, "psk = 'f'\n").unwrap();
+    let error = RawConfig::read(&path).unwrap_err().to_string();
+    assert!(error.contains("unknown field `psk`"), "{error}");
+}
+
+#[test]
 fn answers_to_failed_logins_wait_for_times_that_make_sense() {
     let config = parse("[access]\nlogin_delay_ms = 250\nlogin_delay_max_ms = 1500\n").unwrap();
     let delays_ms = [0, 1, 2, 3, 4, 5, 9, u32::MAX]

@@ -103,7 +103,7 @@ fn filled_in_one_segment() -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         filled(directory.path());
         let (_, said, _) = journal("check", directory.path());
-        if said.starts_with("sound: 1 segments") {
+        if said.starts_with("sound: 1 segment, ") {
             return directory;
         }
     }
