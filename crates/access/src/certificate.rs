@@ -74,13 +74,25 @@ impl CertificateName {
     pub fn of(self, der: &[u8]) -> Result<String, CertificateError> {
         let (_, certificate) =
             X509Certificate::from_der(der).map_err(|_| CertificateError::Malformed)?;
-        let name = match self {
+        self.checked(match self {
             Self::Cn => self.common_name(&certificate)?,
             Self::Subject => {
                 subject(certificate.subject()).ok_or(CertificateError::Characters(self))?
             }
             Self::SanUri | Self::SanDns | Self::SanEmail => self.alternative(&certificate)?,
-        };
+        })
+    }
+
+    /// The user that a name from a certificate stands for, where a proxy has read the certificate.
+    ///
+    /// # Errors
+    /// It is none that all take for the same.
+    pub fn of_text(self, name: &[u8]) -> Result<String, CertificateError> {
+        let name = std::str::from_utf8(name).map_err(|_| CertificateError::Characters(self))?;
+        self.checked(name.to_owned())
+    }
+
+    fn checked(self, name: String) -> Result<String, CertificateError> {
         if name.is_empty() {
             return Err(CertificateError::Missing(self));
         }

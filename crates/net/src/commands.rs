@@ -7,7 +7,7 @@ use std::sync::Arc;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::budget::TurnBudget;
-use crate::conn::{Closed, Conn, ConnId, Demand, Filtering, Phase};
+use crate::conn::{ClientEnd, Closed, Conn, ConnId, Demand, Filtering, Phase};
 use crate::counters::Counters;
 use crate::filter::Filter;
 use crate::handover::Detached;
@@ -310,13 +310,22 @@ impl<H: Handler> Net<H> {
         self.conns.get(conn)?.filter.as_ref()?.filter.peer_certificates()
     }
 
+    /// The common name in the certificate that the client has shown to the proxy of this
+    /// connection, as its header tells it: verified by the proxy, and text only if that is so.
+    #[must_use]
+    pub fn proxied_certificate_name(&self, conn: ConnId) -> Option<&[u8]> {
+        self.conns.get(conn)?.client.as_ref()?.certificate_name.as_deref()
+    }
+
     /// Has [`peer_addr`](Self::peer_addr) know the peer's address for as long as the connection
     /// exists: the system forgets it when the peer resets the connection.
     pub fn keep_peer_addr(&mut self, conn: ConnId) {
         if let Some(found) = self.conns.get_mut(conn)
-            && found.client_addr.is_none()
+            && found.client.is_none()
+            && let Ok(address) = found.stream.peer_addr()
         {
-            found.client_addr = found.stream.peer_addr().ok().map(Box::new);
+            let client = ClientEnd { address: Some(address), certificate_name: None };
+            found.client = Some(Box::new(client));
         }
     }
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use crate::filter::Filter;
 use crate::output::Output;
+use crate::proxy::ProxyHeader;
 use crate::stream::Stream;
 use crate::unit::Unit;
 
@@ -151,6 +152,24 @@ impl WriteSide {
     }
 }
 
+/// The end that the client of a connection has.
+#[derive(Debug)]
+pub(crate) struct ClientEnd {
+    pub(crate) address: Option<SocketAddr>,
+    /// In the certificate that it has shown to its proxy.
+    pub(crate) certificate_name: Option<Box<[u8]>>,
+}
+
+impl ClientEnd {
+    /// As a proxy has told it; `None` if it has told nothing.
+    pub(crate) fn of_header(header: &ProxyHeader<'_>) -> Option<Box<Self>> {
+        let ProxyHeader { client: address, certificate_name, .. } = *header;
+        let certificate_name = certificate_name.map(Into::into);
+        let is_told = address.is_some() || certificate_name.is_some();
+        is_told.then(|| Box::new(Self { address, certificate_name }))
+    }
+}
+
 pub(crate) struct Conn<S> {
     pub(crate) stream: Stream,
     pub(crate) phase: Phase,
@@ -177,8 +196,8 @@ pub(crate) struct Conn<S> {
     /// Or the beginning of a large unit; `partial` is empty then.
     pub(crate) unit: Option<Box<Unit>>,
     pub(crate) filter: Option<Box<Filtering<S>>>,
-    /// The peer's address where it is kept, or the client's as its proxy has told it.
-    pub(crate) client_addr: Option<Box<SocketAddr>>,
+    /// What is kept of the client: its address, or what its proxy has told.
+    pub(crate) client: Option<Box<ClientEnd>>,
     /// The share of `output` and of the filter's output in the loop's total.
     pub(crate) output_counted: usize,
     /// The share of `partial` and `unit` in the loop's total.
@@ -208,7 +227,7 @@ impl<S: AsRef<[u8]>> Conn<S> {
             partial: Vec::new(),
             unit: None,
             filter: None,
-            client_addr: None,
+            client: None,
             output_counted: 0,
             input_counted: 0,
         }
@@ -235,8 +254,8 @@ impl<S: AsRef<[u8]>> Conn<S> {
 
     /// The peer's address, or the client's behind a proxy.
     pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
-        match &self.client_addr {
-            Some(address) => Ok(**address),
+        match self.client.as_ref().and_then(|client| client.address) {
+            Some(address) => Ok(address),
             None => self.stream.peer_addr(),
         }
     }

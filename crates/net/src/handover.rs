@@ -1,8 +1,6 @@
 //! A connection on its way from one loop to another.
 
-use std::net::SocketAddr;
-
-use crate::conn::{Conn, Demand, Filtering, Phase, ReadSide};
+use crate::conn::{ClientEnd, Conn, Demand, Filtering, Phase, ReadSide};
 use crate::output::Output;
 use crate::stream::Stream;
 
@@ -19,7 +17,7 @@ pub struct Detached<S> {
     unread: Vec<u8>,
     output: Output<S>,
     filter: Option<Box<Filtering<S>>>,
-    client_addr: Option<Box<SocketAddr>>,
+    client: Option<Box<ClientEnd>>,
     header_due: bool,
 }
 
@@ -33,7 +31,7 @@ impl<S: AsRef<[u8]>> Detached<S> {
             unread: bytes,
             output: conn.output,
             filter: conn.filter,
-            client_addr: conn.client_addr,
+            client: conn.client,
             header_due: conn.header_due,
         }
     }
@@ -56,7 +54,7 @@ impl<S: AsRef<[u8]>> Detached<S> {
             conn.read_side = ReadSide::Readable;
         }
         conn.filter = self.filter;
-        conn.client_addr = self.client_addr;
+        conn.client = self.client;
         conn.header_due = self.header_due;
         conn
     }

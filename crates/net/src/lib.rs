@@ -50,7 +50,8 @@
 //! # Proxies
 //!
 //! [`Net::expect_proxy_header`] has a connection begin with a header of the PROXY protocol
-//! ([`proxy`]), before its filter: [`Net::peer_addr`] tells the client's address from then on.
+//! ([`proxy`]), before its filter: [`Net::peer_addr`] tells the client's address from then on, and
+//! [`Net::proxied_certificate_name`] the name in its certificate.
 //!
 //! # Simulation
 //!

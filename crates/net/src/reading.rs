@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
-use crate::conn::{Closed, ConnId, Demand, Phase, ReadSide, WriteSide};
+use crate::conn::{ClientEnd, Closed, ConnId, Demand, Phase, ReadSide, WriteSide};
 use crate::net::{Handler, Net};
 use crate::proxy::{HEADER_BYTES_MAX, ProxyHeader};
 use crate::readiness::Readiness;
@@ -319,10 +319,11 @@ impl<H: Handler> Net<H> {
             Ok(None) => return,
             Err(error) => return self.fail(id, Closed::Error(error.into())),
         };
+        let header_len = header.len;
         conn.header_due = false;
-        conn.client_addr = header.client.map(Box::new);
+        conn.client = ClientEnd::of_header(&header);
         let mut behind = std::mem::take(&mut conn.partial);
-        behind.drain(..header.len);
+        behind.drain(..header_len);
         handler.proxied(self, id);
         let Some(conn) = self.conns.get(id) else { return };
         if behind.is_empty() || conn.phase != Phase::Open {

@@ -168,3 +168,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_name_that_a_proxy_has_read_is_checked_as_one_in_a_certificate() {
+    let of = |name: &[u8]| CertificateName::Cn.of_text(name);
+    assert_eq!(of("Pumpe 7, Süd".as_bytes()).unwrap(), "Pumpe 7, Süd");
+    assert_eq!(of(b""), Err(CertificateError::Missing(CertificateName::Cn)));
+    for name in [&b"a\0b"[..], b"a\n", b"\xff", b"\xc3", b"\x7f", "\u{85}".as_bytes()] {
+        assert_eq!(of(name), Err(CertificateError::Characters(CertificateName::Cn)), "{name:?}");
+    }
+}

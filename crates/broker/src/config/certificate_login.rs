@@ -12,6 +12,8 @@ pub struct CertificateLogin {
     pub client_id: CertificateClientId,
     /// The user has to log in as on other listeners, too.
     pub needs_password: bool,
+    /// The certificate is one that the client has shown to its proxy, which tells the common name.
+    pub from_proxy: bool,
 }
 
 /// What the client identifier has to do with the user that a certificate names.

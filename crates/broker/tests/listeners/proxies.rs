@@ -230,6 +230,85 @@ fn other_addresses_than_the_proxies_are_refused_at_once() {
     assert_eq!(other.connect(&connect("c", Version::V5)).1, ReasonCode::SUCCESS);
 }
 
+/// A header of version 2 with what the proxy says of TLS: flags, the result of verifying the
+/// client's certificate, and its common name.
+fn with_name(flags: u8, verified: u32, name: &[u8]) -> Vec<u8> {
+    let addresses = [198, 51, 100, 7, 10, 0, 0, 1, 0x9c, 0x40, 0x07, 0x5b];
+    let value = |kind: u8, value: &[u8]| [&[kind, 0, value.len() as u8][..], value].concat();
+    let tls = [&[flags][..], &verified.to_be_bytes(), &value(0x22, name)].concat();
+    let body = [&addresses[..], &value(0x20, &tls)].concat();
+    [SIGNATURE, &[0x21, 0x11, 0, body.len() as u8], &body].concat()
+}
+
+const NAMED: &str =
+    "proxy_protocol = true\ncertificate_user = 'cn'\ncertificate_from_proxy = true\n";
+
+#[test]
+fn the_name_that_a_proxy_has_verified_is_the_user_and_no_other_one_is() {
+    let folder = TempDir::new().unwrap();
+    let acl = folder.path().join("acl");
+    fs::write(&acl, "user pump-7\ntopic own\n").unwrap();
+    let broker = TestBroker::configured(&format!(
+        "shards = 3\n[access]\nacl_file = {acl:?}\n[[listeners]]\naddress = '127.0.0.1:0'\n\
+         {NAMED}certificate_client_id = 'equal'\n"
+    ));
+    let connecting = |header: &[u8], id: &str| {
+        let mut client = client_on(open(tested(&broker)));
+        client.send_raw(&[header, &bytes_of(&connect(id, Version::V5))].concat());
+        let reason = connack(&mut client);
+        (client, reason)
+    };
+    let good = with_name(3, 0, b"pump-7");
+    // The client identifier may lead it to another shard.
+    let (mut client, reason) = connecting(&good, "pump-7");
+    assert_eq!(reason, ReasonCode::SUCCESS);
+    assert!(!client.subscribe("own", QoS::AtMostOnce).is_error());
+    assert!(client.subscribe("other", QoS::AtMostOnce).is_error());
+    assert_eq!(connecting(&good, "pump-8").1, ReasonCode::CLIENT_IDENTIFIER_NOT_VALID);
+    for header in [
+        with_name(3, 10, b"pump-7"),
+        with_name(1, 0, b"pump-7"),
+        with_name(5, 0, b"pump-7"),
+        with_name(3, 0, b""),
+        with_name(3, 0, b"pump-7\0"),
+        with_name(3, 0, b"pump\xff7"),
+        binary([198, 51, 100, 7]),
+        line("198.51.100.7"),
+    ] {
+        let (_, reason) = connecting(&header, "pump-7");
+        assert_eq!(reason, ReasonCode::NOT_AUTHORIZED, "{}", header.escape_ascii());
+    }
+    assert_eq!(broker.counter("logins_certificate_total"), 1);
+    assert_eq!(broker.counter("refused_logins_certificate_total"), 9);
+    // Twice the same name is malformed.
+    let mut twice = with_name(3, 0, b"pump-7");
+    let value = twice[28..].to_vec();
+    twice[15] += value.len() as u8;
+    twice.extend(value);
+    let mut client = client_on(open(tested(&broker)));
+    client.send_carelessly(&twice);
+    client.expect_closed();
+    wait_until("counted", || broker.counter("refused_proxy_headers_total") == 1);
+}
+
+#[test]
+fn a_name_of_a_proxy_has_no_effect_unless_the_listener_says_so() {
+    let fortress = Fortress::start("", "");
+    let named = with_name(3, 0, b"ann");
+    let anonymous = connect("c", Version::V5);
+    assert_eq!(fortress.answer(&named, &anonymous), ReasonCode::SUCCESS);
+    assert_eq!(fortress.answer(&named, &user("d", "wrong")), ReasonCode::BAD_USER_NAME_OR_PASSWORD);
+    assert_eq!(fortress.broker.counter("logins_certificate_total"), 0);
+    // Beside a password the name must be the same.
+    let keys =
+        "certificate_user = 'cn'\ncertificate_from_proxy = true\ncertificate_password = true\n";
+    let both = Fortress::start("", keys);
+    let right = user("c", "ann");
+    assert_eq!(both.answer(&named, &right), ReasonCode::SUCCESS);
+    assert_eq!(both.answer(&with_name(3, 0, b"eve"), &right), ReasonCode::NOT_AUTHORIZED);
+    assert_eq!(both.answer(&binary([198, 51, 100, 7]), &right), ReasonCode::NOT_AUTHORIZED);
+}
+
 #[test]
 fn keys_of_proxies_that_do_not_fit_are_refused_with_the_remedy() {
     let resolve = |text: &str| {
@@ -238,6 +317,12 @@ fn keys_of_proxies_that_do_not_fit_are_refused_with_the_remedy() {
     };
     for (keys, words) in [
         ("proxy_trusted = ['10.0.0.0/8']", "`proxy_protocol = true`"),
+        ("certificate_user = 'cn'\ncertificate_from_proxy = true", "`proxy_protocol = true`"),
+        (
+            "proxy_protocol = true\ncertificate_user = 'subject'\ncertificate_from_proxy = true",
+            "`certificate_user = \"cn\"`",
+        ),
+        ("proxy_protocol = true\ncertificate_from_proxy = true", "`certificate_user = \"cn\"`"),
         ("proxy_protocol = false\nproxy_trusted = ['10.0.0.0/8']", "`proxy_protocol = true`"),
         ("proxy_protocol = true\nproxy_trusted = []", "is empty"),
         ("proxy_protocol = true\nproxy_trusted = ['10.0.0.1/8']", "bits behind its prefix"),
@@ -260,6 +345,9 @@ fn keys_of_proxies_that_do_not_fit_are_refused_with_the_remedy() {
     let config = resolve(&entry("proxy_protocol = true\nproxy_trusted = ['10.0.0.0/8', '::1']"));
     let config = config.unwrap();
     assert_eq!(resolve(&config.describe()).unwrap().listeners, config.listeners);
+    let named = resolve(&entry(NAMED)).unwrap();
+    assert!(named.listeners[0].certificates.is_some_and(|login| login.from_proxy));
+    assert_eq!(resolve(&named.describe()).unwrap().listeners, named.listeners);
     let default = resolve(&entry(PROXY)).unwrap().describe();
     assert!(default.contains("proxy_trusted = [\"127.0.0.0/8\", \"::1/128\"]"), "{default}");
 }

@@ -125,6 +125,7 @@ fn malformed_binary_headers_are_refused() {
         (binary(0x21, 0x11, &v4(&[0x02, 0xff, 0xff, b'x'])), "beyond its end"),
         (binary(0x21, 0x11, &v4(&[CRC32C, 0, 4, 0, 0, 0, 0])), "checksum is wrong"),
         (binary(0x21, 0x11, &v4(&[CRC32C, 0, 3, 0, 0, 0])), "4 bytes"),
+        (binary(0x21, 0x11, &v4(&[CRC32C, 0, 4, 0, 0, 0, 0].repeat(2))), "there twice"),
         (binary(0x20, 0x00, &vec![0; UNIX_BYTES + EXTRAS_BYTES_MAX + 1]), "too long"),
     ] {
         is_refused(&bytes, words);
@@ -160,4 +161,82 @@ fn other_protocols_are_known_by_their_first_byte_and_parts_of_a_header_are_await
             assert_eq!(ProxyHeader::parse(&header[..len]), Ok(None), "{len}");
         }
     }
+}
+
+/// What a proxy says of TLS.
+fn tls(flags: u8, verified: u32, values: &[(u8, &[u8])]) -> Vec<u8> {
+    let mut body = [&[flags][..], &verified.to_be_bytes()].concat();
+    values.iter().for_each(|(kind, value)| body.extend(value_of(*kind, value)));
+    value_of(TLS, &body)
+}
+
+fn value_of(kind: u8, value: &[u8]) -> Vec<u8> {
+    [&[kind][..], &u16::try_from(value.len()).unwrap().to_be_bytes(), value].concat()
+}
+
+/// The name in a header of version 2 with these extras.
+fn name_in(extras: &[u8]) -> Result<Option<Vec<u8>>, String> {
+    let bytes = binary(0x21, 0x11, &v4(extras));
+    let header = ProxyHeader::parse(&bytes).map_err(|error| error.to_string())?;
+    Ok(header.ok_or("incomplete")?.certificate_name.map(<[u8]>::to_vec))
+}
+
+#[test]
+fn a_name_counts_if_its_certificate_was_shown_on_this_connection_and_verified() {
+    let name = (COMMON_NAME, &b"pump-7"[..]);
+    let version = (0x21, &b"TLSv1.3"[..]);
+    let told = Ok(Some(b"pump-7".to_vec()));
+    assert_eq!(name_in(&tls(3, 0, &[version, name])), told);
+    assert_eq!(name_in(&tls(7, 0, &[name, version])), told);
+    let between = [value_of(0x02, b"host"), tls(0xff, 0, &[name]), value_of(0x05, b"id")].concat();
+    assert_eq!(name_in(&between), told);
+    // Whatever it is: that it is text is for others to say.
+    assert_eq!(name_in(&tls(3, 0, &[(COMMON_NAME, b"\xff\0")])), Ok(Some(b"\xff\0".to_vec())));
+    assert_eq!(name_in(&tls(3, 0, &[(COMMON_NAME, b"")])), Ok(Some(Vec::new())));
+    for (flags, verified) in [
+        // Without TLS, without a certificate, and with one of an earlier connection.
+        (0, 0),
+        (1, 0),
+        (2, 0),
+        (5, 0),
+        // With one that the proxy has not accepted.
+        (3, 1),
+        (7, 10),
+        (3, 0x0100_0000),
+        (3, u32::MAX),
+    ] {
+        assert_eq!(name_in(&tls(flags, verified, &[name])), Ok(None), "{flags} {verified}");
+    }
+    assert_eq!(name_in(&tls(3, 0, &[version])), Ok(None));
+    // A proxy that speaks for itself, or tells no address, has no client that a name is of.
+    for (command, family) in [(0x20, 0x11), (0x21, 0x00)] {
+        let bytes = binary(command, family, &tls(3, 0, &[name]));
+        assert_eq!(ProxyHeader::parse(&bytes).unwrap().unwrap().certificate_name, None);
+    }
+}
+
+#[test]
+fn what_is_said_of_tls_and_is_malformed_refuses_the_header() {
+    let name = (COMMON_NAME, &b"pump-7"[..]);
+    let long = vec![b'x'; NAME_BYTES_MAX + 1];
+    let mut cut = tls(3, 0, &[name]);
+    let last = cut.len() - 1;
+    cut.truncate(last);
+    cut[2] -= 1;
+    for (extras, words) in [
+        (value_of(TLS, &[3, 0, 0, 0]), "too short"),
+        (value_of(TLS, &[]), "too short"),
+        (cut, "beyond its end"),
+        (value_of(TLS, &[3, 0, 0, 0, 0, COMMON_NAME, 0]), "beyond its end"),
+        (value_of(TLS, &[3, 0, 0, 0, 0, COMMON_NAME, 0xff, 0xff]), "beyond its end"),
+        (tls(3, 0, &[name, (COMMON_NAME, b"admin")]), "two names"),
+        (tls(1, 1, &[name, name]), "two names"),
+        ([tls(3, 0, &[name]), tls(3, 0, &[])].concat(), "there twice"),
+        (tls(3, 0, &[(COMMON_NAME, &long)]), "too long"),
+    ] {
+        let refused = name_in(&extras).unwrap_err();
+        assert!(refused.contains(words), "{}: {refused}", extras.escape_ascii());
+    }
+    let longest = &long[..NAME_BYTES_MAX];
+    assert_eq!(name_in(&tls(3, 0, &[(COMMON_NAME, longest)])), Ok(Some(longest.to_vec())));
 }

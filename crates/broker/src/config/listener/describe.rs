@@ -75,7 +75,9 @@ impl Listener {
                 tls.client_crls.iter().map(|path| path.display().to_string()).collect();
             text.push_str(&format!("client_crl = {}\n", toml::Value::from(lists)));
         }
-        if let Some(CertificateLogin { user, client_id, needs_password }) = self.certificates {
+        if let Some(CertificateLogin { user, client_id, needs_password, from_proxy }) =
+            self.certificates
+        {
             // Invariant: words, which TOML can always express.
             let [user, client_id] = [toml::Value::try_from(user), toml::Value::try_from(client_id)]
                 .map(|word| word.map_or_else(|_| String::new(), |word| word.to_string()));
@@ -83,6 +85,9 @@ impl Listener {
                 "certificate_user = {user}\ncertificate_client_id = {client_id}\n\
                  certificate_password = {needs_password}\n"
             ));
+            if from_proxy {
+                text.push_str("certificate_from_proxy = true\n");
+            }
         }
         text
     }

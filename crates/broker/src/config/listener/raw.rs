@@ -47,6 +47,8 @@ pub struct RawListener {
     pub certificate_client_id: Option<CertificateClientId>,
     /// The user has to log in by password or token, too.
     pub certificate_password: Option<bool>,
+    /// The certificate is one that a proxy has verified, which tells its name in the PROXY header.
+    pub certificate_from_proxy: Option<bool>,
     /// Path of the WebSocket.
     pub path: Option<String>,
     /// Durability level of persistent sessions of this listener, instead of the common one.
@@ -105,6 +107,7 @@ impl RawListener {
             certificate_user: None,
             certificate_client_id: None,
             certificate_password: None,
+            certificate_from_proxy: None,
             path: None,
             persistent_level: None,
             clean_level: None,
@@ -177,7 +180,8 @@ impl RawListener {
             false => None,
         };
         let asks = |tls: &TlsServerSettings| tls.clients != ClientCertificates::Ignored;
-        if certificates.is_some() && !tls.as_ref().is_some_and(asks) {
+        let has_own = certificates.is_some_and(|login| !login.from_proxy);
+        if has_own && !tls.as_ref().is_some_and(asks) {
             let what = "`certificate_user` needs TLS and the CA of the certificates (`client_ca`)";
             return Err(ConfigError::CertificateLogin(shown(), what));
         }
@@ -240,11 +244,21 @@ impl RawListener {
     /// How clients log in with their certificates, or which key has no use.
     fn certificate_login(&self) -> Result<Option<CertificateLogin>, &'static str> {
         let (client_id, password) = (self.certificate_client_id, self.certificate_password);
+        let from_proxy = self.certificate_from_proxy.unwrap_or(false);
+        if from_proxy && self.certificate_user != Some(CertificateName::Cn) {
+            return Err("`certificate_from_proxy` needs `certificate_user = \"cn\"`: proxies tell \
+                        the common name only");
+        }
+        if from_proxy && self.proxy_protocol != Some(true) {
+            return Err("`certificate_from_proxy` needs `proxy_protocol = true`: the name is in the \
+                        header of the proxy");
+        }
         match self.certificate_user {
             Some(user) => Ok(Some(CertificateLogin {
                 user,
                 client_id: client_id.unwrap_or_default(),
                 needs_password: password.unwrap_or(false),
+                from_proxy,
             })),
             None if client_id.is_none() && password.is_none() => Ok(None),
             None => Err("`certificate_client_id` and `certificate_password` need \

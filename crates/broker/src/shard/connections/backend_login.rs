@@ -50,9 +50,9 @@ impl Shard {
             // To many directories an empty password is a login without one, which succeeds.
             return self.log_in_next(net, conn, connect, packet, client);
         }
-        let name_of = |name: CertificateName| {
-            let peer = net.peer_certificates(conn).filter(|_| backend.fields().has_certificate());
-            name.of(peer?.own()).ok()
+        let name_of = |name: CertificateName| match backend.fields().has_certificate() {
+            true => self.certificate_name(net, conn, name)?.ok(),
+            false => None,
         };
         let (common_name, subject) =
             (name_of(CertificateName::Cn), name_of(CertificateName::Subject));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tacho_access::{CertificateError, CertificateName};
 use tacho_codec::Connect;
 use tacho_net::ConnId;
 
@@ -32,9 +33,9 @@ impl Shard {
         let Some(login) = self.shared.access.certificate_login(listener) else {
             return Ok(Certified::default());
         };
-        let Some(peer) = net.peer_certificates(conn) else { return Ok(Certified::default()) };
-        let name = login.user.of(peer.own()).map_err(LoginRefusal::Certificate)?;
-        let name: Arc<str> = name.into();
+        let name = self.certificate_name(net, conn, login.user);
+        let Some(name) = name else { return Ok(Certified::default()) };
+        let name: Arc<str> = name.map_err(LoginRefusal::Certificate)?.into();
         let is_other = !connect.client_id.is_empty() && *connect.client_id != *name;
         match login.client_id {
             CertificateClientId::Any => {
@@ -49,6 +50,23 @@ impl Shard {
             return Err(LoginRefusal::CertificateNoClientId);
         }
         Ok(Certified { user: Some(Arc::clone(&name)), client_id: Some(name) })
+    }
+
+    /// A name in the certificate of a client: in that of its connection, or, where its listener
+    /// says so, in the one that it has shown to its proxy. `None` if there is none.
+    pub(super) fn certificate_name(
+        &self,
+        net: &Net,
+        conn: ConnId,
+        name: CertificateName,
+    ) -> Option<Result<String, CertificateError>> {
+        let login = self.shared.access.certificate_login(self.connections.listener_of(conn));
+        if login.is_some_and(|login| login.from_proxy) {
+            // The connection's own would be the proxy's.
+            let told = net.proxied_certificate_name(conn);
+            return told.filter(|_| name == CertificateName::Cn).map(|told| name.of_text(told));
+        }
+        Some(name.of(net.peer_certificates(conn)?.own()))
     }
 
     /// Lets a client in whose certificate is enough, or that needs none. A client that has to log
