@@ -43,8 +43,8 @@ pub use authentication::{
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
     AccessSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId, CertificateLogin,
-    Config, ConfigError, ConnectionLimits, Durability, EgressRule, HttpMethod, HttpSettings,
-    IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, Mapping, OnDeny, OnExpiry,
+    Config, ConfigError, ConnectionLimits, Durability, EgressRule, HttpBackends, HttpMethod,
+    HttpSettings, IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, ListenerBackend, Mapping, OnDeny, OnExpiry,
     OnUnavailable, Overload, PSK_REMEDY, Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge,
     RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret,
     SecretHeader, SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template,

@@ -419,7 +419,7 @@ fn start_watchers(
 }
 
 /// What shards know of access control. Where clients log in, the threads that verify passwords or
-/// ask the backend are started.
+/// ask backends are started.
 fn share_access(
     config: &Config,
     access: &AccessControl,
@@ -435,11 +435,10 @@ fn share_access(
         false => Ok(Logins::None),
     };
     let logins = logins.map_err(StartError::Logins)?;
-    let backend = Backend::open(settings.http.as_ref())?;
-    let (health, unix_offset) = (Arc::clone(access.backend()), access.unix_offset());
-    let backend = backend.map(|backend| backend.start(health, unix_offset, remote)).transpose();
-    let backend = backend.map_err(StartError::Logins)?;
-    let shared = SharedAccess::new(config, access, logins, backend);
+    let (backends, healths) = (Backend::open_all(config)?, access.backends());
+    let backends = Backend::start_all(backends, healths, &access.unix_offset(), remote);
+    let backends = backends.map_err(StartError::Logins)?;
+    let shared = SharedAccess::new(config, access, logins, backends);
     shared.map_err(|error| StartError::Logins(io::Error::other(error)))
 }
 

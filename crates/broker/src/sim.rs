@@ -159,7 +159,8 @@ impl Cluster {
         let simulated_logins = Arc::new(SimulatedLogins::new(remote.clone()));
         let logins = Logins::Simulated(Arc::clone(&simulated_logins));
         // Invariant: a machine that runs tests has random numbers.
-        let shared_access = SharedAccess::new(config, &access, logins, None).expect("randomness");
+        let shared_access =
+            SharedAccess::new(config, &access, logins, Vec::new()).expect("randomness");
         let maxima = (connections_max, usize::MAX);
         let mut shared = Shared::new(config, transports, shared_access, maxima);
         let methods = AuthMethods::default();

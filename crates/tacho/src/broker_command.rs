@@ -86,11 +86,9 @@ pub(crate) struct BrokerArgs {
     audit_file: Option<PathBuf>,
     /// Not supported, and says so: what mosquitto calls `psk_file`.
     #[arg(long, hide = true, value_name = "FILE", value_parser = refuse_psk)]
-    #[expect(dead_code, reason = "its parser takes no value")]
     psk_file: Option<String>,
     /// Not supported, and says so: what mosquitto calls `psk_hint`.
     #[arg(long, hide = true, value_name = "HINT", value_parser = refuse_psk)]
-    #[expect(dead_code, reason = "its parser takes no value")]
     psk_hint: Option<String>,
     /// Largest number of connections; 0 means as many as descriptors allow.
     #[arg(long, value_name = "N")]
@@ -313,8 +311,8 @@ fn about_access(config: &Config) -> String {
         let source = file.or_else(url).unwrap_or_default();
         about.push_str(&format!("; tokens by the keys of {source}"));
     }
-    if let Some(http) = &config.access.http {
-        about.push_str(&format!("; logins by the backend {}", http.origin()));
+    for http in config.access.http.all() {
+        about.push_str(&format!("; logins by the backend {}", http.shown()));
     }
     let lists = [&config.access.acl_file, &config.access.rules_file];
     for path in lists.into_iter().flatten() {

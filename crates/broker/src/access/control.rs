@@ -9,7 +9,7 @@ use tacho_access::TokenVerifier;
 use tacho_net::Remote;
 
 use super::audit::{Audit, AuditEvent, AuditKind};
-use super::backend::BackendHealth;
+use super::backend::NamedHealth;
 use super::bans::OffenceBans;
 use super::key_fetches::KeyFetches;
 use super::unix_offset::UnixOffset;
@@ -33,7 +33,7 @@ struct Inner {
     is_unusable: AtomicBool,
     failures: AtomicU64,
     key_fetches: KeyFetches,
-    backend: Arc<BackendHealth>,
+    backends: Vec<NamedHealth>,
 }
 
 struct Current {
@@ -98,7 +98,7 @@ impl AccessControl {
             is_unusable,
             failures,
             key_fetches: KeyFetches::default(),
-            backend: Arc::default(),
+            backends: NamedHealth::all(&config.access.http),
         };
         Ok(Self(Arc::new(inner)))
     }
@@ -132,9 +132,9 @@ impl AccessControl {
         &self.0.key_fetches
     }
 
-    /// How asking the backend of logins goes.
-    pub(crate) fn backend(&self) -> &Arc<BackendHealth> {
-        &self.0.backend
+    /// How asking the backends of logins goes.
+    pub(crate) fn backends(&self) -> &[NamedHealth] {
+        &self.0.backends
     }
 
     /// Keys of tokens have been fetched: they are in force from now on. False if they were before.

@@ -21,7 +21,9 @@ pub use control::{AccessControl, AccessReloaded};
 pub(crate) use audit::{
     Audit, AuditEvent, AuditFile, AuditKind, AuditOutcome, AuditThread, Name, check_audit_path,
 };
-pub(crate) use backend::{Backend, BackendHealth, BackendJob, BackendLogins, BackendResult};
+pub(crate) use backend::{
+    Backend, BackendHealth, BackendJob, BackendLogins, BackendResult, NamedHealth,
+};
 pub(crate) use bans::{Offence, OffenceBans};
 pub(crate) use control::Looked;
 
@@ -46,7 +48,7 @@ use crate::policy::{Files, Policy};
 pub fn check_access(config: &Config) -> Result<(), ConfigError> {
     Files::of(config).open()?;
     KeyFetcher::new(config.access.jwt.as_ref())?;
-    Backend::open(config.access.http.as_ref())?;
+    Backend::open_all(config)?;
     if let Some(path) = &config.access.audit_file {
         check_audit_path(path).map_err(|source| unusable_audit(path, source))?;
     }
@@ -76,8 +78,10 @@ pub(crate) struct SharedAccess {
     /// The policy at the start. Shards get later ones by mail.
     pub(crate) first: Arc<Policy>,
     pub(crate) logins: Logins,
-    /// Present where a backend says whether clients may log in.
-    pub(crate) backend: Option<BackendLogins>,
+    /// What says whether clients may log in, elsewhere.
+    backends: Vec<BackendLogins>,
+    /// By listener: which of them.
+    backend_of: Vec<Option<usize>>,
     pub(crate) audit: Audit,
     pub(crate) bans: Arc<OffenceBans>,
     pub(crate) key: ProcessKey,
@@ -90,7 +94,7 @@ impl SharedAccess {
         config: &Config,
         access: &AccessControl,
         logins: Logins,
-        backend: Option<BackendLogins>,
+        backends: Vec<BackendLogins>,
     ) -> Result<Self, NoRandomness> {
         Ok(Self {
             settings: config.access.clone(),
@@ -99,7 +103,8 @@ impl SharedAccess {
             certificates: config.listeners.iter().map(|l| l.certificates).collect(),
             first: access.policy(),
             logins,
-            backend,
+            backends,
+            backend_of: config.listeners.iter().map(|l| l.login_backend.index()).collect(),
             audit: access.audit().clone(),
             bans: Arc::clone(access.bans()),
             key: ProcessKey::new()?,
@@ -111,6 +116,12 @@ impl SharedAccess {
     /// The configured address of a listener.
     pub(crate) fn address_of(&self, listener: u16) -> Option<SocketAddr> {
         self.listeners.get(usize::from(listener)).copied()
+    }
+
+    /// The backend that decides the logins of a listener, and its number.
+    pub(crate) fn backend(&self, listener: u16) -> Option<(usize, &BackendLogins)> {
+        let number = self.backend_of.get(usize::from(listener)).copied().flatten()?;
+        Some((number, self.backends.get(number)?))
     }
 
     /// How clients log in with certificates at a listener.

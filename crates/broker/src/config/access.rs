@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, HttpSettings, JwtSettings, check_range};
+use super::{ConfigError, HttpBackends, JwtSettings, check_range};
 
 /// As for certificates.
 const CHECK_S: u32 = 10;
@@ -71,9 +71,9 @@ pub struct AccessSettings {
     /// Clients log in with JSON Web Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwt: Option<JwtSettings>,
-    /// A backend behind HTTP says whether clients may log in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub http: Option<HttpSettings>,
+    /// Backends behind HTTP say whether clients may log in.
+    #[serde(skip_serializing_if = "HttpBackends::is_empty")]
+    pub http: HttpBackends,
 }
 
 /// What follows a PUBLISH that is not allowed.
@@ -140,7 +140,7 @@ impl Default for AccessSettings {
             flapping_window_s: 60,
             flapping_ban_s: 300,
             jwt: None,
-            http: None,
+            http: HttpBackends::default(),
         }
     }
 }
@@ -174,7 +174,7 @@ impl AccessSettings {
         check_range("access.flapping_window_s", window_s, min, max, expected)?;
         check_range("access.flapping_ban_s", self.flapping_ban_s.into(), min, max, expected)?;
         self.jwt.as_ref().map_or(Ok(()), JwtSettings::check)?;
-        self.http.as_ref().map_or(Ok(()), HttpSettings::check)
+        self.http.check()
     }
 
     fn check_delays(&self) -> Result<(), ConfigError> {
@@ -195,8 +195,8 @@ impl AccessSettings {
     }
 
     /// Whether the clients of all listeners log in, with a password file of their own or without.
-    pub(super) const fn has_common_logins(&self) -> bool {
-        self.jwt.is_some() || self.http.is_some()
+    pub(super) fn has_common_logins(&self) -> bool {
+        self.jwt.is_some() || self.http.has_common()
     }
 
     /// How many threads verify passwords.

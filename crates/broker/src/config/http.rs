@@ -1,4 +1,5 @@
-//! `[access.http]`: a backend behind HTTP says whether a client may log in.
+//! `[access.http]`: a backend behind HTTP says whether a client may log in. There may be
+//! [several](super::HttpBackends).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,6 +21,9 @@ const OWN_HEADERS: [&str; 5] =
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HttpSettings {
+    /// What listeners choose it by; without one it is for all listeners that choose none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Where the backend is.
     pub url: String,
     /// How it is asked.
@@ -279,6 +283,14 @@ impl HttpSettings {
         let after_scheme = self.url.find("://").map_or(0, |at| at + 3);
         let end = self.url[after_scheme..].find(['/', '?']).map(|at| after_scheme + at);
         &self.url[..end.unwrap_or(self.url.len())]
+    }
+
+    /// The backend by its name, if it has one, and by where it is: for the log.
+    pub fn shown(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{name} ({})", self.origin()),
+            None => self.origin().to_owned(),
+        }
     }
 
     fn check_url(&self) -> Result<(), &'static str> {

@@ -15,7 +15,8 @@ use tacho_net::tls::{TlsError, TlsServer, TlsServerSettings};
 use tacho_net::ws::{WsOrigins, WsServer};
 
 use super::{
-    CertificateLogin, ConnectionLimits, Level, PublishLimits, QueuePolicy, TrustedProxies,
+    CertificateLogin, ConnectionLimits, Level, ListenerBackend, PublishLimits, QueuePolicy,
+    TrustedProxies,
 };
 
 pub use raw::RawListener;
@@ -63,6 +64,8 @@ pub struct Listener {
     pub password_file: Option<PathBuf>,
     /// Clients log in with tokens, or by a backend behind HTTP.
     pub has_common_logins: bool,
+    /// The backend that decides their logins.
+    pub login_backend: ListenerBackend,
     /// Clients log in with their certificates.
     pub certificates: Option<CertificateLogin>,
     /// Whether clients without credentials are admitted although others log in, or although the
@@ -112,6 +115,7 @@ impl Listener {
             || self.persistent_queue_full.is_some()
             || self.clean_queue_full.is_some()
             || self.password_file.is_some()
+            || self.login_backend.is_named()
             || self.certificates.is_some()
             || self.allow_anonymous
             || self.proxies.is_some()

@@ -1,7 +1,11 @@
 //! Metrics of access control outside of the shards: its files and the audit log.
 
+use std::fmt::Display;
+
 use super::exposition::{Exposition, Kind};
-use crate::access::{AccessControl, AuditOutcome, BackendHealth, BackendResult, Offence};
+use crate::access::{
+    AccessControl, AuditOutcome, BackendHealth, BackendResult, NamedHealth, Offence,
+};
 use crate::certificates::Certificates;
 
 pub(super) fn write(exposition: &mut Exposition, access: &AccessControl) {
@@ -64,39 +68,53 @@ pub(super) fn write_keys(exposition: &mut Exposition, access: &AccessControl, no
     exposition.family(name, help, Kind::Counter).sample(&[], fetches.failures());
 }
 
-/// Of the backend of logins, where there is one.
-pub(super) fn write_backend(exposition: &mut Exposition, health: &BackendHealth) {
+/// Of the backends of logins; the name of one is a label, if it has one.
+pub(super) fn write_backends(exposition: &mut Exposition, backends: &[NamedHealth]) {
     let name = "tacho_login_backend_condition";
     let help = "The backend of logins: 0 fine, 1 the last request failed, 2 not asked for a while.";
-    exposition.family(name, help, Kind::Gauge).sample(&[], health.condition());
+    let mut conditions = exposition.family(name, help, Kind::Gauge);
+    each(backends, |label, health| conditions.sample(label, health.condition()));
     let name = "tacho_login_backend_requests_total";
     let help = "Logins that the backend was asked about, by what it answered.";
     let mut requests = exposition.family(name, help, Kind::Counter);
-    for (result, label) in BackendResult::ALL {
-        requests.sample(&[("result", &label)], health.count(result));
-    }
-    for (name, help, value) in [
-        (
-            "tacho_login_backend_retries_total",
-            "Requests to the backend of logins that were repeated, since they got no answer.",
-            health.retries(),
-        ),
-        (
-            "tacho_login_backend_skipped_total",
-            "Logins that the backend was not asked about, since it had not answered others.",
-            health.skips(),
-        ),
-    ] {
-        exposition.family(name, help, Kind::Counter).sample(&[], value);
-    }
+    each(backends, |label, health| {
+        for (result, shown) in BackendResult::ALL {
+            let result_label: (&str, &dyn Display) = ("result", &shown);
+            let labels: Vec<_> = label.iter().copied().chain([result_label]).collect();
+            requests.sample(&labels, health.count(result));
+        }
+    });
+    let name = "tacho_login_backend_retries_total";
+    let help = "Requests to the backend of logins that were repeated, since they got no answer.";
+    let mut retries = exposition.family(name, help, Kind::Counter);
+    each(backends, |label, health| retries.sample(label, health.retries()));
+    let name = "tacho_login_backend_skipped_total";
+    let help = "Logins that the backend was not asked about, since it had not answered others.";
+    let mut skips = exposition.family(name, help, Kind::Counter);
+    each(backends, |label, health| skips.sample(label, health.skips()));
     let name = "tacho_login_backend_waiting";
     let help = "Logins that wait for a connection to the backend.";
-    exposition.family(name, help, Kind::Gauge).sample(&[], health.waiting());
+    let mut waiting = exposition.family(name, help, Kind::Gauge);
+    each(backends, |label, health| waiting.sample(label, health.waiting()));
     let name = "tacho_login_backend_seconds";
     let help = "Time that the backend of logins has taken, with repetitions of the request.";
     let mut family = exposition.family(name, help, Kind::Histogram);
-    let (bounds, buckets, sum) = health.times();
-    family.histogram(&[], &bounds, &buckets, sum, Some(1e-9));
+    each(backends, |label, health| {
+        let (bounds, buckets, sum) = health.times();
+        family.histogram(label, &bounds, &buckets, sum, Some(1e-9));
+    });
+}
+
+/// Labels of a sample.
+type Labels<'a> = [(&'a str, &'a dyn Display)];
+
+fn each(backends: &[NamedHealth], mut write: impl FnMut(&Labels<'_>, &BackendHealth)) {
+    for NamedHealth { name, health } in backends {
+        match name {
+            Some(name) => write(&[("backend", name)], health),
+            None => write(&[], health),
+        }
+    }
 }
 
 /// Of the listeners' certificates, where there are any.

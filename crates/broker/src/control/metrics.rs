@@ -65,7 +65,7 @@ pub(super) fn read(view: &View) -> Exposition {
     if let Some(access) = &view.access {
         access::write(&mut exposition, access);
         access::write_keys(&mut exposition, access, clock::now_ns());
-        access::write_backend(&mut exposition, access.backend());
+        access::write_backends(&mut exposition, access.backends());
     }
     access::write_certificates(&mut exposition, view.certificates.as_ref());
     http(&mut exposition, view);

@@ -63,7 +63,8 @@ impl Agents {
             match LinkFiles::read(&self.settings) {
                 Ok(files) => (current.files, current.is_told) = (files, false),
                 Err(why) if !current.is_told => {
-                    tracing::error!("access.http: the old secrets stay in use: {why}");
+                    let shown = self.settings.shown();
+                    tracing::error!("access.http: {shown}: the old secrets stay in use: {why}");
                     current.is_told = true;
                 }
                 Err(_) => {}

@@ -99,7 +99,7 @@ impl BackendExchange {
         let (RequestOutcome::Unusable(why) | RequestOutcome::Silence(why)) = outcome else {
             if self.health.ended(outcome.result(), is_paused, now_ns) == Some(Change::AnswersAgain)
             {
-                tracing::info!("the backend of logins {} answers again", self.settings.origin());
+                tracing::info!("the backend of logins {} answers again", self.settings.shown());
             }
             return;
         };
@@ -110,7 +110,7 @@ impl BackendExchange {
             };
             tracing::error!(
                 "the backend of logins {} does not answer as it should, {follows}: {why}",
-                self.settings.origin()
+                self.settings.shown()
             );
         }
     }

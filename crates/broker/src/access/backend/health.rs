@@ -1,8 +1,9 @@
 //! How asking the backend of logins goes, for metrics and the log.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::config::HttpBackends;
 use crate::stats::Histogram;
 
 /// Between two lines that say that the backend fails: it may do so for some clients only.
@@ -49,6 +50,24 @@ pub(crate) struct BackendHealth {
     /// Its counters take one writer at a time.
     times: Mutex<RequestTimes>,
     told: Mutex<ToldFailure>,
+}
+
+/// How asking one of the backends goes, with its name if it has one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NamedHealth {
+    pub(crate) name: Option<Box<str>>,
+    pub(crate) health: Arc<BackendHealth>,
+}
+
+impl NamedHealth {
+    /// Of all backends, in their order. Without any there is one that says so.
+    pub(crate) fn all(backends: &HttpBackends) -> Vec<Self> {
+        if backends.is_empty() {
+            return vec![Self::default()];
+        }
+        let names = backends.all().iter().map(|backend| backend.name.as_deref());
+        names.map(|name| Self { name: name.map(Into::into), health: Arc::default() }).collect()
+    }
 }
 
 /// What the log says last.

@@ -1,5 +1,5 @@
 //! Logins that a backend behind HTTP decides. Threads of their own ask it, since it may take its
-//! time; a queue of bounded length is before them.
+//! time; a queue of bounded length is before them. Where there are several, each has its own.
 
 mod agents;
 mod circuit;
@@ -7,6 +7,7 @@ mod exchange;
 mod health;
 
 use std::io;
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -15,7 +16,7 @@ use tacho_net::{Remote, clock};
 
 use super::unix_offset::UnixOffset;
 use crate::authentication::ExchangeRef;
-use crate::config::{ConfigError, HttpMethod, HttpSettings, SecretHeader};
+use crate::config::{Config, ConfigError, HttpMethod, HttpSettings, SecretHeader};
 use crate::login_answer::{BackendLogin, LoginAnswer};
 use crate::mail::Mail;
 use crate::policy::is_readable_by_all;
@@ -23,7 +24,7 @@ use agents::Agents;
 use circuit::Circuit;
 use exchange::BackendExchange;
 
-pub(crate) use health::{BackendHealth, BackendResult};
+pub(crate) use health::{BackendHealth, BackendResult, NamedHealth};
 
 /// A client that logs in.
 pub(crate) struct BackendJob {
@@ -42,10 +43,10 @@ pub(crate) struct Backend {
     agents: Agents,
 }
 
-/// The threads that ask the backend, and the queue before them. They end with its last handle.
-#[derive(Clone)]
+/// The threads that ask a backend, and the queue before them. They end with it.
 pub(crate) struct BackendLogins {
-    fields: Arc<LoginFields>,
+    settings: HttpSettings,
+    fields: LoginFields,
     jobs: SyncSender<BackendJob>,
     health: Arc<BackendHealth>,
 }
@@ -61,40 +62,74 @@ struct BackendThreads {
 }
 
 impl Backend {
-    /// Reads certificates and secrets; nothing is asked yet.
-    pub(crate) fn open(settings: Option<&HttpSettings>) -> Result<Option<Self>, ConfigError> {
-        let Some(settings) = settings else { return Ok(None) };
-        let fields = settings.fields()?;
-        let agents = Agents::open(settings, clock::now_ns()).map_err(ConfigError::Http)?;
-        warn(settings, &fields);
-        Ok(Some(Self { settings: settings.clone(), fields, agents }))
+    /// Reads certificates and secrets of all backends; nothing is asked yet.
+    pub(crate) fn open_all(config: &Config) -> Result<Vec<Self>, ConfigError> {
+        let mut backends = Vec::new();
+        for (index, settings) in config.access.http.all().iter().enumerate() {
+            let backend = Self::open(settings)?;
+            warn(settings, &backend.fields);
+            if config.listeners.iter().all(|l| l.login_backend.index() != Some(index)) {
+                let shown = settings.shown();
+                tracing::warn!("access.http: {shown}: no listener has it as `login_backend`");
+            }
+            backends.push(backend);
+        }
+        Ok(backends)
     }
 
-    /// Starts the threads. They answer by mail, and read the wall clock when an answer has come.
-    pub(crate) fn start(
+    fn open(settings: &HttpSettings) -> Result<Self, ConfigError> {
+        let fields = settings.fields()?;
+        let agents = Agents::open(settings, clock::now_ns()).map_err(|what| {
+            let name = settings.name.as_ref().map(|name| format!("`{name}`: "));
+            ConfigError::Http(format!("{}{what}", name.unwrap_or_default()))
+        })?;
+        Ok(Self { settings: settings.clone(), fields, agents })
+    }
+
+    /// Starts the threads of all. `healths` are those of the backends in the same order.
+    pub(crate) fn start_all(
+        backends: Vec<Self>,
+        healths: &[NamedHealth],
+        unix_offset: &Arc<UnixOffset>,
+        remote: &Remote<Mail>,
+    ) -> io::Result<Vec<BackendLogins>> {
+        let (mut started, mut threads) = (Vec::new(), 0);
+        for (backend, NamedHealth { health, .. }) in backends.into_iter().zip(healths) {
+            let count = backend.settings.connections_max;
+            let numbers = threads..threads + count;
+            threads += count;
+            let (health, unix_offset) = (Arc::clone(health), Arc::clone(unix_offset));
+            started.push(backend.start(numbers, health, unix_offset, remote)?);
+        }
+        Ok(started)
+    }
+
+    /// Starts threads with these numbers. They answer by mail, and read the wall clock when an
+    /// answer has come.
+    fn start(
         self,
+        numbers: Range<u32>,
         health: Arc<BackendHealth>,
         unix_offset: Arc<UnixOffset>,
         remote: &Remote<Mail>,
     ) -> io::Result<BackendLogins> {
         let Self { settings, fields, agents } = self;
         let (jobs, waiting) = sync_channel(settings.waiting_max as usize);
-        let threads = settings.connections_max;
         let asking = Arc::new(BackendThreads {
             circuit: Mutex::new(Circuit::new(settings.failures_max, settings.pause_s)),
-            exchange: BackendExchange::new(settings, agents, Arc::clone(&health)),
+            exchange: BackendExchange::new(settings.clone(), agents, Arc::clone(&health)),
             health: Arc::clone(&health),
             unix_offset,
             waiting: Mutex::new(waiting),
             remote: remote.clone(),
         });
-        for number in 0..threads {
+        for number in numbers {
             let asking = Arc::clone(&asking);
             std::thread::Builder::new()
                 .name(format!("login-http-{number}"))
                 .spawn(move || asking.run())?;
         }
-        Ok(BackendLogins { fields: Arc::new(fields), jobs, health })
+        Ok(BackendLogins { settings, fields, jobs, health })
     }
 }
 
@@ -132,8 +167,12 @@ fn is_loopback(origin: &str) -> bool {
 }
 
 impl BackendLogins {
+    pub(crate) const fn settings(&self) -> &HttpSettings {
+        &self.settings
+    }
+
     /// What the backend is sent about a client.
-    pub(crate) fn fields(&self) -> &LoginFields {
+    pub(crate) const fn fields(&self) -> &LoginFields {
         &self.fields
     }
 

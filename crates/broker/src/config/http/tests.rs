@@ -9,7 +9,7 @@ fn resolved(keys: &str, tables: &str) -> Result<HttpSettings, String> {
     );
     let raw: RawConfig = toml::from_str(&text).map_err(|error| error.to_string())?;
     let config = raw.resolve().map_err(|error| error.to_string())?;
-    config.access.http.ok_or_else(|| "no section".to_owned())
+    config.access.http.all().first().cloned().ok_or_else(|| "no section".to_owned())
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn the_description_says_where_secrets_are_and_is_a_configuration_again() {
          authorization = { env = 'TOKEN', prefix = 'Bearer ' }\nx = { file = 'f' }\n",
     );
     let mut raw = RawConfig::default();
-    raw.access.http = Some(settings.expect("valid"));
+    raw.access.http = settings.expect("valid").into();
     let config = raw.resolve().expect("valid");
     let again: RawConfig = toml::from_str(&config.describe()).expect("is a configuration");
     assert_eq!(again.resolve().expect("valid").access, config.access);

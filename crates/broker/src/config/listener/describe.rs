@@ -48,6 +48,7 @@ impl Listener {
         if let Some(path) = &self.password_file {
             line("password_file", &path.display());
         }
+        text.push_str(&self.login_backend.describe());
         if self.allow_anonymous {
             text.push_str("allow_anonymous = true\n");
         }

@@ -62,6 +62,9 @@ pub struct RawListener {
     pub clean_queue_full: Option<QueuePolicy>,
     /// Password file for the clients of this listener, instead of the one in `[access]`.
     pub password_file: Option<PathBuf>,
+    /// Name of the backend that decides the logins of this listener's clients, instead of the one
+    /// without a name; "none": they have none.
+    pub login_backend: Option<String>,
     /// Admits clients without credentials: beside a password file, or where there is none although
     /// the listener is not on loopback.
     pub allow_anonymous: Option<bool>,
@@ -114,6 +117,7 @@ impl RawListener {
             persistent_queue_full: None,
             clean_queue_full: None,
             password_file: None,
+            login_backend: None,
             allow_anonymous: None,
             proxy_protocol: None,
             proxy_trusted: None,
@@ -141,26 +145,18 @@ impl RawListener {
         let (persistent_level, clean_level) = (self.persistent_level, self.clean_level);
         let persistent_queue_full = self.persistent_queue_full;
         let clean_queue_full = self.clean_queue_full;
-        let certificates = self.certificate_login();
         let (proxies, origins) = (self.proxies()?, self.origins()?);
         let (connections, publish) = (self.connections().checked()?, self.publish()?);
+        let login_backend = access.http.choose(self.login_backend.clone());
+        let login_backend = login_backend.map_err(|what| self.wrong(what))?;
+        let has_common_logins = access.jwt.is_some() || login_backend.index().is_some();
+        let has_file = self.password_file.is_some() || access.password_file.is_some();
+        let certificates = self.logins(has_file || has_common_logins)?;
         let Self { address, transport, cert, key, client_ca, require_client_certificate, .. } =
             self;
         let (path, client_crl) = (self.path, self.client_crl);
         let password_file = self.password_file.or_else(|| access.password_file.clone());
-        let has_common_logins = access.has_common_logins();
         let shown = || shown(transport, address);
-        let certificates =
-            certificates.map_err(|what| ConfigError::CertificateLogin(shown(), what))?;
-        let has_logins = password_file.is_some() || has_common_logins;
-        if certificates.is_some_and(|login| login.needs_password) && !has_logins {
-            let what =
-                "`certificate_password` needs a password file, [access.jwt] or [access.http]";
-            return Err(ConfigError::CertificateLogin(shown(), what));
-        }
-        if self.allow_anonymous == Some(false) && !has_logins && certificates.is_none() {
-            return Err(ConfigError::ClosedListener(shown()));
-        }
         let allow_anonymous = self.allow_anonymous.unwrap_or(false);
         let tls =
             RawTls { cert, key, client_ca, require_client_certificate, client_crl, check_s: None };
@@ -196,6 +192,7 @@ impl RawListener {
             clean_queue_full,
             password_file,
             has_common_logins,
+            login_backend,
             certificates,
             allow_anonymous,
             proxies,
@@ -203,6 +200,22 @@ impl RawListener {
             connections,
             publish,
         })
+    }
+
+    /// How clients log in with certificates, if that fits together with the other ways to log in.
+    fn logins(&self, has_others: bool) -> Result<Option<CertificateLogin>, ConfigError> {
+        let listener = || shown(self.transport, self.address);
+        let wrong = |what| ConfigError::CertificateLogin(listener(), what);
+        let certificates = self.certificate_login().map_err(wrong)?;
+        if certificates.is_some_and(|login| login.needs_password) && !has_others {
+            return Err(wrong(
+                "`certificate_password` needs a password file, [access.jwt] or [access.http]",
+            ));
+        }
+        match self.allow_anonymous == Some(false) && !has_others && certificates.is_none() {
+            true => Err(ConfigError::ClosedListener(listener())),
+            false => Ok(certificates),
+        }
     }
 
     fn publish(&self) -> Result<PublishLimits, ConfigError> {
@@ -246,12 +259,16 @@ impl RawListener {
         let (client_id, password) = (self.certificate_client_id, self.certificate_password);
         let from_proxy = self.certificate_from_proxy.unwrap_or(false);
         if from_proxy && self.certificate_user != Some(CertificateName::Cn) {
-            return Err("`certificate_from_proxy` needs `certificate_user = \"cn\"`: proxies tell \
-                        the common name only");
+            return Err(
+                "`certificate_from_proxy` needs `certificate_user = \"cn\"`: proxies tell \
+                        the common name only",
+            );
         }
         if from_proxy && self.proxy_protocol != Some(true) {
-            return Err("`certificate_from_proxy` needs `proxy_protocol = true`: the name is in the \
-                        header of the proxy");
+            return Err(
+                "`certificate_from_proxy` needs `proxy_protocol = true`: the name is in the \
+                        header of the proxy",
+            );
         }
         match self.certificate_user {
             Some(user) => Ok(Some(CertificateLogin {

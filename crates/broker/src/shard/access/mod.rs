@@ -24,7 +24,7 @@ use tacho_net::ConnId;
 use tacho_topic::Filter;
 
 use crate::access::SharedAccess;
-use crate::config::{OnDeny, SubscribeCheck};
+use crate::config::{HttpSettings, OnDeny, SubscribeCheck};
 use crate::keys::{SessionSlot, User};
 use crate::login_answer::BackendLogin;
 use crate::policy::Policy;
@@ -61,7 +61,8 @@ pub(super) struct AccessRules {
     has_roles: bool,
     on_deny: OnDeny,
     remembered: Remembered,
-    backend_answers: RememberedAnswers<BackendLogin>,
+    /// By backend.
+    backend_answers: Vec<RememberedAnswers<BackendLogin>>,
     decisions: Decisions,
     publishers: Publishers,
     /// Counts how often all decisions were forgotten, from 1 on.
@@ -76,8 +77,10 @@ impl AccessRules {
         let remembered_max = settings.remembered_logins_max as usize / shards.max(1);
         let keep_ns = u64::from(settings.remember_logins_s) * 1_000_000_000;
         let has_token_rules = settings.jwt.as_ref().is_some_and(|jwt| !jwt.acl_claim.is_empty());
-        let has_login_rules = has_token_rules || settings.http.is_some();
-        let answers_max = settings.http.as_ref().map_or(0, |http| http.remembered_max as usize);
+        let has_login_rules = has_token_rules || !settings.http.is_empty();
+        let answers = |http: &HttpSettings| {
+            RememberedAnswers::new(http.remembered_max as usize / shards.max(1))
+        };
         Self {
             policy: Arc::clone(&shared.first),
             has_rules: has_login_rules || shared.first.list().is_some(),
@@ -86,7 +89,7 @@ impl AccessRules {
             has_roles: settings.rules_file.is_some(),
             on_deny: settings.on_deny,
             remembered: Remembered::new(remembered_max, keep_ns),
-            backend_answers: RememberedAnswers::new(answers_max / shards.max(1)),
+            backend_answers: settings.http.all().iter().map(answers).collect(),
             decisions: Decisions::default(),
             publishers: Publishers::default(),
             epoch: 1,
@@ -135,14 +138,27 @@ impl AccessRules {
         self.remembered.add(proof, now_ns);
     }
 
-    /// What the backend has said of this login a short while ago.
-    pub(super) fn backend_answer(&self, asked: Proof, now_ns: u64) -> Option<BackendLogin> {
-        self.backend_answers.get(asked, now_ns).cloned()
+    /// What a backend has said of this login a short while ago.
+    pub(super) fn backend_answer(
+        &self,
+        backend: usize,
+        asked: Proof,
+        now_ns: u64,
+    ) -> Option<BackendLogin> {
+        self.backend_answers.get(backend)?.get(asked, now_ns).cloned()
     }
 
-    /// The backend has said this of a login, and is not asked again before that time.
-    pub(super) fn remember_answer(&mut self, asked: Proof, answer: BackendLogin, until_ns: u64) {
-        self.backend_answers.add(asked, answer, until_ns);
+    /// A backend has said this of a login, and is not asked again before that time.
+    pub(super) fn remember_answer(
+        &mut self,
+        backend: usize,
+        asked: Proof,
+        answer: BackendLogin,
+        until_ns: u64,
+    ) {
+        if let Some(answers) = self.backend_answers.get_mut(backend) {
+            answers.add(asked, answer, until_ns);
+        }
     }
 
     /// Whether a client may connect, and why; `None` where no rules are about that.

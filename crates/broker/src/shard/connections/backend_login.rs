@@ -1,5 +1,7 @@
 //! Logins that a backend behind HTTP decides, and the step that follows where it does not.
 
+use std::sync::Arc;
+
 use tacho_access::{CertificateName, Proof, RequestClient, Who};
 use tacho_codec::Connect;
 use tacho_net::ConnId;
@@ -16,15 +18,16 @@ use crate::shard::{Net, Shard};
 impl Shard {
     /// Whether the backend is asked about a user before the password file of the listener.
     pub(super) fn asks_backend_about(&self, listener: u16, name: &str) -> bool {
-        let Some(http) = self.backend_settings() else { return false };
+        let Some((_, backend)) = self.shared.access.backend(listener) else { return false };
         let users = self.access.users(listener);
-        http.order == BackendOrder::First || users.is_none_or(|users| users.get(name).is_none())
+        backend.settings().order == BackendOrder::First
+            || users.is_none_or(|users| users.get(name).is_none())
     }
 
-    /// The settings of the backend, if there is one.
-    fn backend_settings(&self) -> Option<&HttpSettings> {
-        let access = &self.shared.access;
-        access.settings.http.as_ref().filter(|_| access.backend.is_some())
+    /// The settings of the backend of a connection's listener, if it has one.
+    fn backend_settings(&self, conn: ConnId) -> Option<&HttpSettings> {
+        let backend = self.shared.access.backend(self.connections.listener_of(conn));
+        backend.map(|(_, backend)| backend.settings())
     }
 
     /// Logs a client in by what the backend has said of it a short while ago, or has it asked.
@@ -37,7 +40,9 @@ impl Shard {
         client: ConnectingClient,
         user: &str,
     ) -> Flow {
-        let Some(backend) = self.shared.access.backend.clone() else {
+        let shared = Arc::clone(&self.shared);
+        let backend = shared.access.backend(self.connections.listener_of(conn));
+        let Some((number, backend)) = backend else {
             return self.refuse_login(net, conn, connect, &client, LoginRefusal::NoStep);
         };
         let password = match connect.password.map(std::str::from_utf8) {
@@ -66,7 +71,7 @@ impl Shard {
             certificate_subject: subject.as_deref(),
         };
         let proof = backend.fields().proof(&self.shared.access.key, &asked);
-        if let Some(answer) = self.access.backend_answer(proof, net.now_ns()) {
+        if let Some(answer) = self.access.backend_answer(number, proof, net.now_ns()) {
             self.stats.backend_answers_remembered_total.increment();
             return self.follow_backend(net, conn, connect, packet, client, answer);
         }
@@ -84,17 +89,19 @@ impl Shard {
         client: ConnectingClient,
         (answer, asked): (BackendLogin, Option<Proof>),
     ) -> Flow {
-        let keep_s = self.keep_s(net, &answer);
-        if let Some(asked) = asked.filter(|_| keep_s > 0) {
+        let keep_s = self.keep_s(net, conn, &answer);
+        let backend = self.shared.access.backend(self.connections.listener_of(conn));
+        let number = backend.map(|(number, _)| number);
+        if let (Some(number), Some(asked), 1..) = (number, asked, keep_s) {
             let until_ns = net.now_ns() + keep_s * 1_000_000_000;
-            self.access.remember_answer(asked, answer.clone(), until_ns);
+            self.access.remember_answer(number, asked, answer.clone(), until_ns);
         }
         self.follow_backend(net, conn, connect, packet, client, answer)
     }
 
     /// For how long the backend is not asked again.
-    fn keep_s(&self, net: &Net, answer: &BackendLogin) -> u64 {
-        let Some(http) = self.backend_settings() else { return 0 };
+    fn keep_s(&self, net: &Net, conn: ConnId, answer: &BackendLogin) -> u64 {
+        let Some(http) = self.backend_settings(conn) else { return 0 };
         let (allowed_s, denied_s) = (http.remember_allowed_s, http.remember_denied_s);
         match answer {
             BackendLogin::Allow { expires_unix_s: None, .. } => allowed_s.into(),
@@ -139,7 +146,7 @@ impl Shard {
             BackendLogin::Expired => LoginRefusal::BackendExpired,
             BackendLogin::Ignore => return self.log_in_next(net, conn, connect, packet, client),
             BackendLogin::Unavailable => {
-                match self.backend_settings().map(|http| http.on_unavailable) {
+                match self.backend_settings(conn).map(|http| http.on_unavailable) {
                     Some(OnUnavailable::Ignore) => {
                         return self.log_in_next(net, conn, connect, packet, client);
                     }
@@ -159,7 +166,7 @@ impl Shard {
         packet: &[u8],
         client: ConnectingClient,
     ) -> Flow {
-        let is_first = self.backend_settings().is_some_and(|h| h.order == BackendOrder::First);
+        let is_first = self.backend_settings(conn).is_some_and(|h| h.order == BackendOrder::First);
         let listener = self.connections.listener_of(conn);
         let users = self.access.users(listener).filter(|_| is_first).cloned();
         match (users, connect.username) {

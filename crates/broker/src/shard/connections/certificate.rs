@@ -84,7 +84,7 @@ impl Shard {
         let Some(login) = access.certificate_login(listener) else { return Ok(client) };
         let has_others = self.access.users(listener).is_some()
             || self.access.tokens().is_some()
-            || access.backend.is_some();
+            || access.backend(listener).is_some();
         match &client.certificate_user {
             Some(name) if !login.needs_password => {
                 let name = Arc::clone(name);

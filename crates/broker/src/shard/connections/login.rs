@@ -77,7 +77,8 @@ impl Shard {
         };
         let listener = self.connections.listener_of(conn);
         let (users, verifier) = (self.access.users(listener), self.access.tokens());
-        if users.is_none() && verifier.is_none() && self.shared.access.backend.is_none() {
+        let has_backend = self.shared.access.backend(listener).is_some();
+        if users.is_none() && verifier.is_none() && !has_backend {
             // A user name that is not verified is only a claim: the client counts as anonymous.
             return self.connect(net, conn, connect, packet, client);
         }
@@ -169,7 +170,8 @@ impl Shard {
             }
             AskedLogin::Backend(request, proof) => {
                 let job = BackendJob { request, client: client_is_there, shard, to };
-                let is_taken = access.backend.as_ref().is_some_and(|backend| backend.ask(job));
+                let backend = access.backend(self.connections.listener_of(conn));
+                let is_taken = backend.is_some_and(|(_, backend)| backend.ask(job));
                 (is_taken, HeldAs::Backend(proof))
             }
         };

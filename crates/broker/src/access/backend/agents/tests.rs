@@ -11,7 +11,7 @@ fn settings(tables: &str) -> HttpSettings {
          user = '%u'\n[access.http.headers]\nx-broker = 'one'\n{tables}"
     );
     let raw: RawConfig = toml::from_str(&text).expect("valid");
-    raw.resolve().expect("valid").access.http.expect("is there")
+    raw.resolve().expect("valid").access.http.all()[0].clone()
 }
 
 fn secret_of(link: &BackendLink) -> &str {
