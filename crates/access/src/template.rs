@@ -1,6 +1,7 @@
 //! Topic filters of rules, in which a level may stand for the client's user name or identifier.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use tacho_topic::{FilterError, TopicFilter};
@@ -92,6 +93,29 @@ enum Level {
     Name(Placeholder),
     /// Text with names in it.
     Parts(Box<[Part]>),
+}
+
+/// As it is written.
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, level) in self.levels.iter().enumerate() {
+            if at > 0 {
+                f.write_str("/")?;
+            }
+            match level {
+                Level::Text(text) => f.write_str(text)?,
+                Level::Single => f.write_str("+")?,
+                Level::Multi => f.write_str("#")?,
+                Level::Name(name) => f.write_str(name.text())?,
+                Level::Parts(parts) => parts.iter().try_for_each(|part| match part {
+                    // What stands for itself is doubled there.
+                    Part::Text(text) => f.write_str(&text.replace('%', "%%")),
+                    Part::Name(name) => f.write_str(name.text()),
+                })?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A piece of a level.

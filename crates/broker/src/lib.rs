@@ -36,7 +36,7 @@ mod stored_connect;
 mod subscription;
 mod watcher;
 
-pub use access::{AccessControl, AccessReloaded, check_access};
+pub use access::{AccessControl, AccessReloaded, BackendOutcome, ask_backend, check_access};
 pub use authentication::{
     AuthClient, AuthExchange, AuthFailure, AuthMethod, AuthMethods, AuthReply, AuthStep, AuthUser,
 };
@@ -44,11 +44,12 @@ pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
     AccessSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId, CertificateLogin,
     Config, ConfigError, ConnectionLimits, Durability, EgressRule, HttpBackends, HttpMethod,
-    HttpSettings, IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, ListenerBackend, Mapping, OnDeny, OnExpiry,
-    OnUnavailable, Overload, PSK_REMEDY, Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge,
-    RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote, SHARDS_MAX, Secret,
-    SecretHeader, SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template,
-    TemplateError, TokenPlace, Transport, TrustedProxies, Values, parse_address,
+    HttpSettings, IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, ListenerBackend,
+    Mapping, OnDeny, OnExpiry, OnUnavailable, Overload, PSK_REMEDY, Password, PublishExcess,
+    PublishLimits, QueuePolicy, RawBridge, RawBridgeTls, RawConfig, RawListener, RawRule, RawTls,
+    Remote, SHARDS_MAX, Secret, SecretHeader, SessionTakeover, SharedStrategy, SourceText,
+    SubscribeCheck, Template, TemplateError, TokenPlace, Transport, TrustedProxies, Values,
+    parse_address,
 };
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};

@@ -23,6 +23,7 @@ mod machine;
 mod monitor;
 mod out_arguments;
 mod passwd_command;
+mod password_input;
 mod plan_arguments;
 mod quick;
 mod report_command;

@@ -1,25 +1,21 @@
 //! `tacho passwd`: users of a password file.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tacho_access::{
     EmqxHash, SCRAM_ITERATIONS, SCRAM_ITERATIONS_ALLOWED, Scheme, ScramHash, StoredPassword, Users,
     check_name, delete_user, emqx_users, hash_plain, read_text, saslprepared, set_user, set_users,
 };
 
 use crate::exit::{self, Failure};
+use crate::password_input::{PASSWORD_BYTES_MAX, read_password};
 
-/// The length of a password travels as 16 bits.
-const PASSWORD_BYTES_MAX: usize = 65_535;
 /// Names of superusers that one warning shows.
 const SUPERUSERS_SHOWN_MAX: usize = 10;
-/// What Ctrl-C sends to a terminal that makes no signal of it.
-const CTRL_C: char = '\u{3}';
 
 /// Add, change, delete and import users in a password file.
 ///
@@ -118,7 +114,7 @@ fn change(arguments: &PasswdArguments, before: &str) -> Result<String, Failure> 
     }
     let password = match password {
         Some(password) => password.clone(),
-        None => read_password().map_err(invalid)?,
+        None => read_password(true).map_err(invalid)?,
     };
     if password.is_empty() || password.len() > PASSWORD_BYTES_MAX {
         return Err(invalid(format!("a password has from 1 to {PASSWORD_BYTES_MAX} bytes")));
@@ -182,61 +178,6 @@ fn import(from: &Path, hash: Option<EmqxHash>, before: &str) -> Result<String, F
         );
     }
     Ok(after)
-}
-
-/// From the terminal, or from a line of standard input.
-fn read_password() -> Result<String, String> {
-    let unreadable = |error: io::Error| format!("cannot read the password: {error}");
-    if !io::stdin().is_terminal() {
-        return read_line().map_err(unreadable);
-    }
-    let silence = Silence::begin().map_err(unreadable)?;
-    let ask = |prompt: &str| {
-        eprint!("{prompt}");
-        let line = read_line();
-        eprintln!();
-        match line {
-            Ok(line) if line.contains(CTRL_C) => Err("no password was given".to_owned()),
-            line => line.map_err(unreadable),
-        }
-    };
-    let password = ask("Password: ")?;
-    let again = ask("Reenter password: ")?;
-    drop(silence);
-    if password != again {
-        return Err("the passwords differ".to_owned());
-    }
-    Ok(password)
-}
-
-fn read_line() -> io::Result<String> {
-    let mut line = String::new();
-    // One more than is allowed, and the end of the line.
-    io::stdin().lock().take(PASSWORD_BYTES_MAX as u64 + 3).read_line(&mut line)?;
-    let end = line.trim_end_matches(['\n', '\r']).len();
-    line.truncate(end);
-    Ok(line)
-}
-
-/// The terminal shows nothing of what is typed, and makes no signals of it, which would end the
-/// program and leave the terminal like that.
-struct Silence(Termios);
-
-impl Silence {
-    fn begin() -> io::Result<Self> {
-        let before = tcgetattr(io::stdin())?;
-        let mut silent = before.clone();
-        silent.local_modes.remove(LocalModes::ECHO | LocalModes::ISIG);
-        tcsetattr(io::stdin(), OptionalActions::Flush, &silent)?;
-        Ok(Self(before))
-    }
-}
-
-impl Drop for Silence {
-    fn drop(&mut self) {
-        // There is nothing else to do about a terminal that is gone.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
-    }
 }
 
 /// Replaces the file as a whole: a broker that reads it meanwhile finds the old one or the new one.

@@ -72,6 +72,8 @@ fn wrong_usage_exits_with_1() {
     fails(&["run", "--ui", "symmetric"], 1, &["write a port", "put --ui last"]);
     fails(&["run", "symmetric", "--ui-wait"], 1, &["--ui"]);
     fails(&["serve", "--listen", "example.org:80"], 1, &["numeric address"]);
+    fails(&["broker", "--psk-file", "f"], 1, &["(TLS-PSK) are not supported", "`client_ca`"]);
+    fails(&["broker", "--psk-hint", "h"], 1, &["(TLS-PSK) are not supported", "`client_ca`"]);
     let help = output(&["run", "--help"]);
     assert_eq!(help.status.code(), Some(0));
     assert!(text(&help.stdout).contains("Exit codes:"));

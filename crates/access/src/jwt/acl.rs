@@ -3,6 +3,8 @@
 //! The older one lists filters that are allowed; all else is denied. The newer one is an array of
 //! rules of which the first that matches decides; what none matches is left to the access list.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 use crate::covers::Rule;
@@ -29,6 +31,18 @@ struct TokenRule {
     allows: bool,
     publish: bool,
     receive: bool,
+}
+
+impl fmt::Display for TokenRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let permission = if self.allows { "allow" } else { "deny" };
+        let action = match (self.publish, self.receive) {
+            (true, true) => "all",
+            (true, false) => "publish",
+            (false, _) => "subscribe",
+        };
+        write!(f, "{permission} {action} {}", self.template)
+    }
 }
 
 impl TokenAcl {
@@ -104,6 +118,15 @@ impl TokenAcl {
             }
         }
         Ok(())
+    }
+
+    /// The rules in words, in the order in which they are asked.
+    pub fn lines(&self) -> Vec<String> {
+        if self.allows_all {
+            return vec!["allow everything: the client is a superuser".to_owned()];
+        }
+        let last = self.is_closed.then(|| "deny all else".to_owned());
+        self.rules.iter().map(ToString::to_string).chain(last).collect()
     }
 
     /// Whether no name of a client in a rule could be read as a wildcard or as several levels.

@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use backend::{BackendOutcome, ask_backend};
 pub use control::{AccessControl, AccessReloaded};
 
 pub(crate) use audit::{

@@ -263,7 +263,10 @@ impl HttpSettings {
     }
 
     /// What the backend is sent.
-    pub(crate) fn fields(&self) -> Result<LoginFields, ConfigError> {
+    ///
+    /// # Errors
+    /// A field cannot be filled in.
+    pub fn fields(&self) -> Result<LoginFields, ConfigError> {
         let place = match (self.method, self.format.unwrap_or_default()) {
             (HttpMethod::Get, _) => FieldPlace::Query,
             (HttpMethod::Post, BodyFormat::Json) => FieldPlace::Json,

@@ -114,10 +114,11 @@ fn a_backend_says_who_may_log_in_and_gets_what_the_configuration_says() {
 #[test]
 fn each_listener_has_the_backend_that_it_names_and_none_of_them_another_ones_answers() {
     let people = backend(|_| says(r#"{"result":"allow"}"#));
-    let devices = backend(|request| match String::from_utf8_lossy(&request.body).contains("down") {
-        true => status(503),
-        false => says(r#"{"result":"deny"}"#),
-    });
+    let devices =
+        backend(|request| match String::from_utf8_lossy(&request.body).contains("down") {
+            true => status(503),
+            false => says(r#"{"result":"deny"}"#),
+        });
     let common = backend(|_| says(r#"{"result":"ignore"}"#));
     let entry = |service: &StubService, keys: &str| {
         let url = format!("http://{}/", service.address());
@@ -126,9 +127,8 @@ fn each_listener_has_the_backend_that_it_names_and_none_of_them_another_ones_ans
              fields = {{ user = '%u', password = '%P' }}\n"
         )
     };
-    let listener = |name: &str| {
-        format!("[[listeners]]\naddress = '127.0.0.1:0'\nlogin_backend = '{name}'\n")
-    };
+    let listener =
+        |name: &str| format!("[[listeners]]\naddress = '127.0.0.1:0'\nlogin_backend = '{name}'\n");
     let text = [
         "shards = 2\n".to_owned(),
         entry(&people, "name = 'people'"),
@@ -140,8 +140,10 @@ fn each_listener_has_the_backend_that_it_names_and_none_of_them_another_ones_ans
     ];
     let broker = TestBroker::with_metrics(&text.concat());
     let answers = |user: &str| -> Vec<ReasonCode> {
-        let connect = login("c", V5, user, "x");
-        let at = |&address: &SocketAddr| Client::open(address, V5).connect(&connect).1;
+        let at = |&address: &SocketAddr| {
+            let id = format!("{user}{}", address.port());
+            Client::open(address, V5).connect(&login(&id, V5, user, "x")).1
+        };
         broker.addresses().iter().map(at).collect()
     };
     // The last one is on loopback and has no logins: a name is a claim without effect.
@@ -152,7 +154,8 @@ fn each_listener_has_the_backend_that_it_names_and_none_of_them_another_ones_ans
     let asked = [&common, &people, &devices].map(|service| service.requests().len());
     assert_eq!(asked, [1, 1, 1]);
     assert_eq!(answers("down"), [WRONG, SUCCESS, UNAVAILABLE, SUCCESS]);
-    let of = |name: &str, labels: &str| metric(&broker, &format!("tacho_login_backend_{name}{labels}"));
+    let of =
+        |name: &str, labels: &str| metric(&broker, &format!("tacho_login_backend_{name}{labels}"));
     let requests = |labels: &str| of("requests_total", labels);
     assert_eq!(requests("{backend=\"people\",result=\"allow\"}"), Some(2));
     assert_eq!(requests("{backend=\"devices\",result=\"deny\"}"), Some(1));

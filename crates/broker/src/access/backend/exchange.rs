@@ -26,8 +26,10 @@ pub(super) struct BackendExchange {
     health: Arc<BackendHealth>,
 }
 
-/// How a request went.
-pub(super) enum RequestOutcome {
+/// How a request to a backend of logins went.
+#[derive(Debug)]
+pub enum BackendOutcome {
+    /// It has answered.
     Answer(BackendAnswer),
     /// The backend is there, but what it says cannot be used, and why.
     Unusable(String),
@@ -35,7 +37,7 @@ pub(super) enum RequestOutcome {
     Silence(String),
 }
 
-impl RequestOutcome {
+impl BackendOutcome {
     pub(super) const fn is_silence(&self) -> bool {
         matches!(self, Self::Silence(_))
     }
@@ -73,7 +75,7 @@ impl BackendExchange {
     }
 
     /// Asks, and asks again.
-    pub(super) fn run(&self, request: &FilledRequest, begun_ns: u64) -> RequestOutcome {
+    pub(super) fn run(&self, request: &FilledRequest, begun_ns: u64) -> BackendOutcome {
         let end_ns = begun_ns + u64::from(self.settings.timeout_ms) * 1_000_000;
         let (mut retries, mut now_ns) = (0, begun_ns);
         loop {
@@ -95,8 +97,8 @@ impl BackendExchange {
     }
 
     /// Counts how a request went, and tells the log if that is new.
-    pub(super) fn tell(&self, outcome: &RequestOutcome, is_paused: bool, now_ns: u64) {
-        let (RequestOutcome::Unusable(why) | RequestOutcome::Silence(why)) = outcome else {
+    pub(super) fn tell(&self, outcome: &BackendOutcome, is_paused: bool, now_ns: u64) {
+        let (BackendOutcome::Unusable(why) | BackendOutcome::Silence(why)) = outcome else {
             if self.health.ended(outcome.result(), is_paused, now_ns) == Some(Change::AnswersAgain)
             {
                 tracing::info!("the backend of logins {} answers again", self.settings.shown());
@@ -120,7 +122,7 @@ impl BackendExchange {
         link: &Arc<BackendLink>,
         request: &FilledRequest,
         left: Duration,
-    ) -> RequestOutcome {
+    ) -> BackendOutcome {
         let HttpSettings { url, method, format, .. } = &self.settings;
         let answer = match method {
             HttpMethod::Get => {
@@ -150,29 +152,29 @@ impl BackendExchange {
         }
     }
 
-    fn read(&self, link: &Arc<BackendLink>, mut answer: Response<Body>) -> RequestOutcome {
+    fn read(&self, link: &Arc<BackendLink>, mut answer: Response<Body>) -> BackendOutcome {
         let status = answer.status().as_u16();
         // Also where it does not count: a connection with an unread answer is not used again.
         let body = answer.body_mut().with_config().limit(BODY_BYTES_MAX).read_to_vec();
         match status {
             200 => match body {
                 Ok(body) => match BackendAnswer::parse(&body, clock::unix_ns() / 1_000_000_000) {
-                    Ok(answer) => RequestOutcome::Answer(answer),
-                    Err(error) => RequestOutcome::Unusable(error.to_string()),
+                    Ok(answer) => BackendOutcome::Answer(answer),
+                    Err(error) => BackendOutcome::Unusable(error.to_string()),
                 },
                 Err(error) => self.failure(link, &error),
             },
-            204 => RequestOutcome::Answer(BackendAnswer::Allow { acl: None, expires_unix_s: None }),
-            401 | 403 => RequestOutcome::Answer(BackendAnswer::Deny),
+            204 => BackendOutcome::Answer(BackendAnswer::Allow { acl: None, expires_unix_s: None }),
+            401 | 403 => BackendOutcome::Answer(BackendAnswer::Deny),
             429 | 502..=504 => {
-                RequestOutcome::Silence(format!("the answer is {}", answer.status()))
+                BackendOutcome::Silence(format!("the answer is {}", answer.status()))
             }
-            _ => RequestOutcome::Unusable(format!("the answer is {}", answer.status())),
+            _ => BackendOutcome::Unusable(format!("the answer is {}", answer.status())),
         }
     }
 
     /// A connection has failed: no other one is used that was there before.
-    fn failure(&self, link: &Arc<BackendLink>, error: &ureq::Error) -> RequestOutcome {
+    fn failure(&self, link: &Arc<BackendLink>, error: &ureq::Error) -> BackendOutcome {
         let outcome = self.outcome_of(error);
         if outcome.is_silence() {
             self.agents.renew(link);
@@ -181,26 +183,26 @@ impl BackendExchange {
     }
 
     /// Without what was sent, which some errors repeat.
-    fn outcome_of(&self, error: &ureq::Error) -> RequestOutcome {
+    fn outcome_of(&self, error: &ureq::Error) -> BackendOutcome {
         use ureq::Error;
         match error {
-            Error::Timeout(Timeout::Resolve | Timeout::Connect) => RequestOutcome::Silence(
+            Error::Timeout(Timeout::Resolve | Timeout::Connect) => BackendOutcome::Silence(
                 format!("no connection within {} ms", self.settings.connect_timeout_ms),
             ),
             Error::Timeout(_) => {
-                RequestOutcome::Silence(format!("no answer within {} ms", self.settings.timeout_ms))
+                BackendOutcome::Silence(format!("no answer within {} ms", self.settings.timeout_ms))
             }
             Error::BadUri(_) | Error::Http(_) => {
-                RequestOutcome::Unusable("the request cannot be sent".to_owned())
+                BackendOutcome::Unusable("the request cannot be sent".to_owned())
             }
-            Error::BodyExceedsLimit(_) => RequestOutcome::Unusable(format!(
+            Error::BodyExceedsLimit(_) => BackendOutcome::Unusable(format!(
                 "the answer has more than {} KiB",
                 BODY_BYTES_MAX / 1024
             )),
             Error::LargeResponseHeader(..) | Error::Protocol(_) => {
-                RequestOutcome::Unusable(error.to_string())
+                BackendOutcome::Unusable(error.to_string())
             }
-            _ => RequestOutcome::Silence(error.to_string()),
+            _ => BackendOutcome::Silence(error.to_string()),
         }
     }
 }

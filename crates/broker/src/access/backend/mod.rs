@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tacho_access::{FilledRequest, LoginFields};
+use tacho_access::{FilledRequest, LoginFields, RequestClient};
 use tacho_net::{Remote, clock};
 
 use super::unix_offset::UnixOffset;
@@ -24,6 +24,7 @@ use agents::Agents;
 use circuit::Circuit;
 use exchange::BackendExchange;
 
+pub use exchange::BackendOutcome;
 pub(crate) use health::{BackendHealth, BackendResult, NamedHealth};
 
 /// A client that logs in.
@@ -131,6 +132,19 @@ impl Backend {
         }
         Ok(BackendLogins { settings, fields, jobs, health })
     }
+}
+
+/// Asks a backend about one client, as a broker would ask it.
+///
+/// # Errors
+/// Certificates or secrets of the backend cannot be used.
+pub fn ask_backend(
+    settings: &HttpSettings,
+    client: &RequestClient<'_>,
+) -> Result<BackendOutcome, ConfigError> {
+    let Backend { settings, fields, agents } = Backend::open(settings)?;
+    let exchange = BackendExchange::new(settings, agents, Arc::default());
+    Ok(exchange.run(&fields.fill(client), clock::now_ns()))
 }
 
 /// Tells of what is less safe than it may seem.
