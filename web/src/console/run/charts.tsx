@@ -25,7 +25,16 @@ function headingOf({ of, name }: Source, t: Dictionary): string {
   }
 }
 
-export function Charts({ course, isShown }: { course: Course; isShown: boolean }) {
+export function Charts({
+  course,
+  news,
+  isShown,
+}: {
+  course: Course;
+  // Another number: something has happened.
+  news: number;
+  isShown: boolean;
+}) {
   const t = useWords();
   const language = useLanguage();
   const place = useRef<HTMLDivElement>(null);
@@ -34,7 +43,6 @@ export function Charts({ course, isShown }: { course: Course; isShown: boolean }
   const [range, setRange] = useState<Range>(null);
   useEffect(() => window.subscribe(setRange), [window]);
 
-  // Each drawing of the page draws the charts.
   useLayoutEffect(() => {
     const host = place.current;
     if (host === null || !isShown) return;
@@ -51,7 +59,7 @@ export function Charts({ course, isShown }: { course: Course; isShown: boolean }
       drawn.boards.push(new Board(host, headingOf(source, t), source, course, look));
     }
     for (const board of drawn.boards) board.draw();
-  });
+  }, [course, news, isShown]);
 
   useEffect(() => {
     const all = () => boards.current.boards;

@@ -25,6 +25,8 @@ export function Live({ run, isShown, ended }: { run: Run; isShown: boolean; ende
   // Counts what has been drawn: each event asks for one more drawing at the next frame.
   const [, setTurn] = useState(0);
   const pending = useRef(0);
+  // Counts events: charts are drawn only when there were some.
+  const news = useRef(0);
   const isOver = course.current.end !== null;
 
   useEffect(() => {
@@ -38,10 +40,12 @@ export function Live({ run, isShown, ended }: { run: Run; isShown: boolean; ende
     const stop = follow(endpoint(["runs", run.id, "events"]), {
       began: (begun) => {
         course.current = begun;
+        news.current += 1;
         setTrouble(null);
         draw();
       },
       changed: (kind) => {
+        news.current += 1;
         draw();
         if (kind === "end") ended();
       },
@@ -85,7 +89,7 @@ export function Live({ run, isShown, ended }: { run: Run; isShown: boolean; ende
       )}
       <LiveFacts course={course.current} />
       <LiveThresholds course={course.current} />
-      <Charts course={course.current} isShown={isShown} key={language} />
+      <Charts course={course.current} news={news.current} isShown={isShown} key={language} />
       <LiveLog course={course.current} isRun={run.kind === "run"} />
     </>
   );
