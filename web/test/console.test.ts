@@ -164,7 +164,7 @@ const scenario = (name: string, group = ""): Scenario => ({
 
 test("standard scenarios come first and in their order", () => {
   const groups = grouped([
-    scenario("soak", "other"),
+    scenario("soak", "events"),
     scenario("fan-in"),
     scenario("connect"),
     scenario("mine"),
@@ -173,7 +173,7 @@ test("standard scenarios come first and in their order", () => {
     groups.map(([group, all]) => [group, ...all.map(({ name }) => name)]),
     [
       ["standard", "connect", "fan-in"],
-      ["other", "soak"],
+      ["events", "soak"],
       ["more", "mine"],
     ],
   );

@@ -6,6 +6,7 @@ import {
   EMPTY,
   fromQuery,
   fromRequest,
+  inShort,
   problemOf,
   seconds,
   toQuery,
@@ -149,4 +150,22 @@ test("bounds are told in words", () => {
     [bounds(0, 65535), bounds(24, null), bounds(null, 9), bounds(null, null), bounds(0, 2, ["0"])],
     ["0 to 65,535", "at least 24", "at most 9", "", ""],
   );
+});
+
+test("problems are told without the file that they point into", () => {
+  const message = [
+    "a payload of 3 bytes is too small to measure",
+    "  --> symmetric.toml (built in):31:20",
+    "   |",
+    '31 | payload = { size = "{{payload_size}}" }',
+    "   |                    ^^^^^^^^^^^^^^^^^^ at least 24",
+    "   |",
+    "   = help: the variable 'payload_size' is 3 (set with --var)",
+    "   = help: every message carries its publisher",
+  ].join("\n");
+  assert.equal(
+    inShort(message),
+    "a payload of 3 bytes is too small to measure: at least 24; every message carries its publisher",
+  );
+  assert.equal(inShort("no such file: /a\nor b"), "no such file: /a\nor b");
 });

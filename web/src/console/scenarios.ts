@@ -50,9 +50,12 @@ export function grouped(scenarios: Scenario[]): [group: string, scenarios: Scena
     const group = scenario.group === "" || scenario.group === "standard" ? "more" : scenario.group;
     groups.set(group, [...(groups.get(group) ?? []), scenario]);
   }
+  const more = groups.get("more");
+  groups.delete("more");
   return [
     ...(standard.length > 0 ? [["standard", standard] as [string, Scenario[]]] : []),
     ...groups,
+    ...(more !== undefined ? [["more", more] as [string, Scenario[]]] : []),
   ];
 }
 

@@ -137,8 +137,3 @@ export function targetName(target: string, own: string): string {
 export function runName(row: Pick<Row, "name">): string {
   return withoutDate(row.name);
 }
-
-// A run that has figures to show or to compare.
-export function hasResult(row: Row): boolean {
-  return row.state === "finished" && row.verdict !== null;
-}

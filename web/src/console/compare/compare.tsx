@@ -100,9 +100,18 @@ function Compared({ comparison, names }: { comparison: Comparison; names: string
         <VerdictChip verdict={comparison.verdict} />
         {!comparison.interleaved && <span class="quiet">{t.compare.notInterleaved}</span>}
       </p>
-      {comparison.points.map((point) => (
-        <FigureTable key={point.label} label={point.label} figures={point.figures} names={names} />
-      ))}
+      {comparison.points.every(({ figures }) => figures.length === 0) && (
+        <p class="notice warn">
+          <Icon name="warning" />
+          <span>{t.compare.noFigures}</span>
+        </p>
+      )}
+      {comparison.points.map(
+        ({ label, figures }) =>
+          figures.length > 0 && (
+            <FigureTable key={label} label={label} figures={figures} names={names} />
+          ),
+      )}
       <div class="figure-columns">
         <Differences
           title={t.compare.settings}

@@ -244,3 +244,14 @@ export function problemOf(problems: Problem[], field: string): string | undefine
   const dotted = field.replace(/\[(\d+)\]$/, ".$1");
   return problems.find((problem) => problem.field === field || problem.field === dotted)?.message;
 }
+
+// A problem in a sentence: the program points into a file, which the form does not show.
+export function inShort(message: string): string {
+  const [first = "", ...others] = message.split("\n").map((line) => line.trim());
+  const pointed = others.flatMap((line) => /^\|?\s*\^+\s+(.+)$/.exec(line)?.[1] ?? []);
+  const help = others
+    .flatMap((line) => /^= help: (.+)$/.exec(line)?.[1] ?? [])
+    .filter((text) => !text.startsWith("the variable "));
+  if (pointed.length === 0 && help.length === 0) return message;
+  return [[first, ...pointed].join(": "), ...help].join("; ");
+}

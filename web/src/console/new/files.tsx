@@ -10,7 +10,7 @@ import { size } from "../show";
 import { useStore } from "../store";
 import type { Problem, Upload } from "../types";
 import type { Draft } from "./draft";
-import { problemOf } from "./draft";
+import { inShort, problemOf } from "./draft";
 import { BYTES_MAX, keep, uploads } from "./uploads";
 import type { UploadedFile } from "./uploads";
 
@@ -156,7 +156,7 @@ function FileRow({
   const isData = file.kind === "data";
   const said = [
     ...(problem === undefined ? [] : [problem]),
-    ...file.problems.map(({ message }) => message),
+    ...file.problems.map(({ message }) => inShort(message)),
   ];
   return (
     <li>

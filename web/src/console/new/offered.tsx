@@ -30,7 +30,7 @@ export function Offered({ state, isChosen }: { state: PreviewState; isChosen: bo
     [size(offered.bytes_out_per_s), names.bytesOut],
     [span(offered.duration_s, language), names.duration],
     [count(offered.descriptors), names.descriptors],
-    ...(offered.cores == null ? [] : [[offered.cores.toFixed(1), names.cores] as [string, string]]),
+    ...(offered.cores == null ? [] : [[coresOf(offered.cores), names.cores] as [string, string]]),
   ];
   return (
     <dl class={isStale ? "offered stale" : "offered"} aria-busy={isStale}>
@@ -42,4 +42,8 @@ export function Offered({ state, isChosen }: { state: PreviewState; isChosen: bo
       ))}
     </dl>
   );
+}
+
+function coresOf(cores: number): string {
+  return cores < 0.1 ? "< 0.1" : cores.toFixed(1);
 }

@@ -3,7 +3,6 @@
 import { get } from "../api";
 import { useLanguage, useWords } from "../i18n";
 import { useLoad } from "../load";
-import { useMachine } from "../machine";
 import { CopyText } from "../parts/copy";
 import { Icon } from "../parts/icon";
 import { targetName } from "../show";
@@ -101,22 +100,17 @@ function Problems({ state, show }: { state: PreviewState; show: (field: string) 
   );
 }
 
-// Of this load, and of the machine.
+// Of this load on this machine.
 function Warnings({ warnings }: { warnings: string[] }) {
   const t = useWords();
-  const machine = useMachine();
-  const all = [
-    ...warnings,
-    ...(machine?.doctor ?? []).filter(({ level }) => level !== "ok").map(({ text }) => text),
-  ];
-  if (all.length === 0) return null;
+  if (warnings.length === 0) return null;
   return (
     <div class="notice warn">
       <Icon name="warning" />
       <div>
         <b>{t.make.warnings}</b>
         <ul lang="en">
-          {[...new Set(all)].map((text) => (
+          {[...new Set(warnings)].map((text) => (
             <li key={text}>{text}</li>
           ))}
         </ul>

@@ -51,7 +51,7 @@ export function SettingsStep({
               <TextInput
                 ids={ids}
                 value={draft.steps}
-                placeholder="target_throughput=1k..10k+1k"
+                placeholder="target_throughput=5k..30k:5k"
                 change={(steps) => change({ steps })}
               />
             )}

@@ -6,7 +6,7 @@ import { ApiError, send } from "../api";
 import { useWords } from "../i18n";
 import type { Preview, Problem, Request } from "../types";
 import type { Draft } from "./draft";
-import { toRequest } from "./draft";
+import { inShort, toRequest } from "./draft";
 
 // A pause in typing after which the server is asked.
 const PAUSE_MS = 250;
@@ -58,10 +58,14 @@ export function usePreview(draft: Draft, isChosen: boolean): PreviewState {
     error !== null && error.status === 400
       ? [{ field: error.field, message: error.message }, ...error.problems]
       : [];
+  const told = [...refused, ...(state.preview?.problems ?? [])];
   return {
     request,
     preview: state.preview,
-    problems: [...problems, ...refused, ...(state.preview?.problems ?? [])],
+    problems: [
+      ...problems,
+      ...told.map(({ field, message }) => ({ field, message: inShort(message) })),
+    ],
     error: error !== null && error.status !== 400 ? error : null,
     isStale: state.key !== key,
   };

@@ -16,9 +16,12 @@ export function VariablesForm({
   draft,
   change,
   problems,
-  variables,
+  variables: all,
 }: FormPart & { variables: Variable[] }) {
   const t = useWords();
+  // Other tests than single runs have times of their own, in a part of the form of their own.
+  const isTimed = ({ name }: Variable) => name === "duration" || name === "warmup";
+  const variables = draft.command === "run" ? all : all.filter((variable) => !isTimed(variable));
   const set = (variable: Variable, value: string) => {
     const { [variable.name]: _, ...others } = draft.variables;
     change({
@@ -57,9 +60,10 @@ function VariableField({
 }) {
   const t = useWords();
   const isChanged = value !== variable.default;
+  const bounds = boundsOf(variable, t);
   const hints = [
     variable.help,
-    boundsOf(variable, t),
+    variable.help.includes(bounds) ? "" : bounds,
     t.make.defaultIs(variable.default === "" ? "–" : variable.default),
   ]
     .filter((hint) => hint !== "")

@@ -9,7 +9,7 @@ import { useLoad } from "../load";
 import { useIsOperator } from "../machine";
 import { Failure, Loading } from "../parts/notice";
 import { useTitle } from "../title";
-import type { Catalogue, Page, Queue } from "../types";
+import type { Catalogue, Page, Queue, Row } from "../types";
 import { MachineCard } from "./machine-card";
 import { NowCard } from "./now-card";
 import { Recent } from "./recent";
@@ -23,11 +23,8 @@ export function Home() {
   const isOperator = useIsOperator();
   useTitle();
   const queue = useLoad<Queue>("queue", (signal) => get(["queue"], null, signal));
-  const recentQuery = new URLSearchParams({
-    sort: "-started",
-    limit: String(RECENT),
-    state: "finished,broken,canceled",
-  });
+  // A few more than are shown, since those that run or wait are among them.
+  const recentQuery = new URLSearchParams({ sort: "-started", limit: String(2 * RECENT) });
   const recent = useLoad<Page>("recent", (signal) => get(["runs"], recentQuery, signal));
   const catalogue = useLoad<Catalogue>("catalogue", (signal) => get(["scenarios"], null, signal));
   useChanges(
@@ -91,7 +88,11 @@ export function Home() {
                 <h2 id="home-recent">{t.home.recent}</h2>
                 {(recent.data?.total ?? 0) > 0 && <a href="/runs">{t.home.allRecords}</a>}
               </div>
-              {recent.data === null ? <Loading lines={6} /> : <Recent rows={recent.data.rows} />}
+              {recent.data === null ? (
+                <Loading lines={6} />
+              ) : (
+                <Recent rows={past(recent.data.rows)} />
+              )}
             </section>
           )}
         </div>
@@ -111,4 +112,10 @@ export function Home() {
       </div>
     </>
   );
+}
+
+// The latest runs that are over.
+function past(rows: Row[]): Row[] {
+  const isOver = ({ state }: Row) => state !== "running" && state !== "queued";
+  return rows.filter(isOver).slice(0, RECENT);
 }

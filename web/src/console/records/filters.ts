@@ -1,7 +1,7 @@
 // Which runs are asked for, as the address has it.
 
 export const LIMIT = 50;
-export const DEFAULT_SORT = "-started";
+const DEFAULT_SORT = "-started";
 
 export interface Filters {
   q: string;

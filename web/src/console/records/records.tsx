@@ -23,7 +23,7 @@ import { Pager } from "./pager";
 import { RunTable } from "./run-table";
 
 // A comparison has at most so many sides.
-export const COMPARED_MAX = 5;
+const COMPARED_MAX = 5;
 // Changes of runs that are not shown load the list anew, at most this often.
 const RELOAD_MS = 2000;
 

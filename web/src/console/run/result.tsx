@@ -3,7 +3,7 @@
 import { useLanguage, useWords } from "../i18n";
 import { Icon } from "../parts/icon";
 import { Empty } from "../parts/notice";
-import { Chip, VerdictChip, toneOf } from "../parts/verdict";
+import { Chip, toneOf } from "../parts/verdict";
 import type { Tone } from "../parts/verdict";
 import { count, perSecond, size, us, percent } from "../show";
 import type { Run, Step, Summary, Words } from "../types";
@@ -152,7 +152,7 @@ function Thresholds({ summary }: { summary: Summary }) {
 }
 
 // The figure of a condition in its unit.
-export function ofCondition(condition: string, value: number): string {
+function ofCondition(condition: string, value: number): string {
   const figure = /^[a-z0-9_]+/.exec(condition)?.[0] ?? "";
   if (/(^|_)(mean|p\d+|max)$/.test(figure)) return us(value);
   if (/cpu|memory|loss|achieved/.test(figure)) return `${percent(value)} %`;
@@ -206,4 +206,3 @@ function Findings({ words }: { words: Words }) {
   );
 }
 
-export { VerdictChip };
