@@ -215,6 +215,7 @@ class State {
       case "events":
         return stream(response, (end) => this.ends.push(end));
       case "report.html":
+      case "report.zh.html":
         response
           .writeHead(200, {
             "content-type": "text/html",

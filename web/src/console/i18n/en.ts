@@ -287,6 +287,7 @@ export const en = {
     mean: "mean", max: "max",
     noFindings: "Nothing unusual was found.",
     noReportYet: "The report is written when the run has ended.",
+    frameRefused: "The report opens in a tab of its own.",
     openReport: "Open in a new tab",
     reportOf: (name: string) => `Report of ${name}`,
     file: "File", size: "Size", noFiles: "There are no files.",

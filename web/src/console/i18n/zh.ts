@@ -273,6 +273,7 @@ export const zh: Dictionary = {
     mean: "平均", max: "最大",
     noFindings: "没有异常。",
     noReportYet: "测试结束后生成报告。",
+    frameRefused: "报告将在新标签页中打开。",
     openReport: "在新标签页中打开",
     reportOf: (name) => `${name} 的报告`,
     file: "文件", size: "大小", noFiles: "没有文件。",
