@@ -14,12 +14,12 @@ import type {
 } from "./news";
 import type { Panel } from "./panels";
 import {
-  RUN_PANELS,
   brokerPanels,
   brokersOf,
   groupPanels,
   hasLoad,
   hostPanels,
+  runPanels,
   valuesOf,
   valuesOfBroker,
   valuesOfGroups,
@@ -65,7 +65,7 @@ export class Course {
   private clock = { at: 0, receivedAt: performance.now() };
 
   constructor() {
-    this.sources.push({ of: "run", name: "", rows: this.rows, panels: () => RUN_PANELS });
+    this.sources.push({ of: "run", name: "", rows: this.rows, panels: () => runPanels(this.rows) });
   }
 
   // The first event has the state so far.

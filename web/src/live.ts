@@ -5,8 +5,8 @@ import type { Source, Watcher } from "./course";
 import { Board } from "./figures";
 import type { Look } from "./figures";
 import { bytes, latency, rate, show, thousands, withoutDate } from "./format";
-import type { EndNews, StepNews } from "./news";
-import { brokersOf, busiest, largest } from "./panels";
+import type { EndNews, SecondNews, StepNews } from "./news";
+import { brokersOf, busiest, hasLogins, largest } from "./panels";
 import { unitOf } from "./thresholds";
 import type { ThresholdState } from "./thresholds";
 import { TimeWindow } from "./window";
@@ -29,6 +29,24 @@ function text(tag: string, content: string, cls = ""): HTMLElement {
 
 function us(value: number | null): string {
   return value === null ? "–" : latency(value);
+}
+
+function messageTiles(row: SecondNews | null): [string, string][] {
+  return [
+    [row === null ? "–" : rate(row.sent_per_s), "messages per second in"],
+    [row === null ? "–" : rate(row.received_per_s), "messages per second out"],
+    [us(row?.e2e_p50_us ?? null), "median latency, end to end"],
+    [us(row?.e2e_p99_us ?? null), "99th percentile"],
+  ];
+}
+
+function loginTiles(row: SecondNews): [string, string][] {
+  return [
+    [rate(row.login_accepted_per_s ?? 0), "logins accepted per second"],
+    [rate(row.login_refused_per_s ?? 0), "logins refused per second"],
+    [us(row.login_p50_us), "median login latency"],
+    [us(row.login_p99_us), "99th percentile"],
+  ];
 }
 
 function percent(value: number | null): string {
@@ -283,10 +301,7 @@ class Page implements Watcher {
     const rss = row === null ? null : largest(row);
     const failures = this.course.failures;
     const tiles: [string, string, boolean?][] = [
-      [row === null ? "–" : rate(row.sent_per_s), "messages per second in"],
-      [row === null ? "–" : rate(row.received_per_s), "messages per second out"],
-      [us(row?.e2e_p50_us ?? null), "median latency, end to end"],
-      [us(row?.e2e_p99_us ?? null), "99th percentile"],
+      ...(row !== null && hasLogins(row) ? loginTiles(row) : messageTiles(row)),
       [thousands(connected), `of ${thousands(run?.clients ?? 0)} clients connected`],
       [thousands(failures), "failures of clients", failures > 0],
       [

@@ -134,6 +134,13 @@ export interface SecondNews {
   broker_rss_bytes: number | null;
   generator_cpu_percent: number;
   host_cpu_percent: number | null;
+  // Of logins by a schedule; null without any.
+  login_accepted_per_s: number | null;
+  login_refused_per_s: number | null;
+  login_undecided_per_s: number | null;
+  login_p50_us: number | null;
+  login_p99_us: number | null;
+  login_max_us: number | null;
 }
 
 export type CpuState =

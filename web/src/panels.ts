@@ -29,7 +29,7 @@ function lines(...of: [name: string, cls: string][]): PanelLine[] {
   return of.map(([name, cls]) => ({ name, class: cls }));
 }
 
-export const RUN_PANELS: Panel[] = [
+const MESSAGE_PANELS: Panel[] = [
   {
     title: "Messages per second",
     axis: "messages per second",
@@ -45,6 +45,27 @@ export const RUN_PANELS: Panel[] = [
     figures: ["e2e_p50", "e2e_p95", "e2e_p99", "e2e_max"],
     lines: lines(["e2e median", "c1"], ["e2e p95", "c3"], ["e2e p99", "c2"], ["e2e max", "c4"]),
   },
+];
+
+const LOGIN_PANELS: Panel[] = [
+  {
+    title: "Logins per second",
+    axis: "logins per second",
+    unit: "rate",
+    wide: true,
+    lines: lines(["logins accepted", "c3"], ["logins refused", "c2"], ["logins undecided", "c4"]),
+  },
+  {
+    title: "Login latency",
+    axis: "latency",
+    unit: "latency",
+    log: true,
+    figures: ["login_p50", "login_p99", "login_max"],
+    lines: lines(["login median", "c1"], ["login p99", "c2"], ["login max", "c4"]),
+  },
+];
+
+const OTHER_PANELS: Panel[] = [
   {
     title: "Response time, mean",
     axis: "time",
@@ -104,6 +125,16 @@ export const RUN_PANELS: Panel[] = [
   },
 ];
 
+export const RUN_PANELS: Panel[] = [...MESSAGE_PANELS, ...OTHER_PANELS];
+
+// The charts of all clients. A run with logins has charts of them, and of messages only if there
+// are any.
+export function runPanels(rows: Rows): Panel[] {
+  if (!rows.names().includes("logins accepted")) return RUN_PANELS;
+  const hasMessages = rows.hasNonZero("in, sent") || rows.hasNonZero("out, delivered");
+  return [...LOGIN_PANELS, ...(hasMessages ? MESSAGE_PANELS : []), ...OTHER_PANELS];
+}
+
 // True when clients publish in the phase of this second.
 export function hasLoad(row: SecondNews): boolean {
   return row.phase === "warm-up" || row.phase === "measure";
@@ -160,6 +191,24 @@ export function valuesOf(row: SecondNews): [string, number | null][] {
     ["generator", rate(row.generator_cpu_percent)],
     ["round trip median", row.rtt_p50_us],
     ["round trip max", row.rtt_max_us],
+    ...(hasLogins(row) ? valuesOfLogins(row) : []),
+  ];
+}
+
+// True when clients log in by a schedule.
+export function hasLogins(row: SecondNews): boolean {
+  return typeof row.login_accepted_per_s === "number";
+}
+
+function valuesOfLogins(row: SecondNews): [string, number | null][] {
+  const rate = (value: number | null) => (row.length_s < 0.5 ? null : value);
+  return [
+    ["logins accepted", rate(row.login_accepted_per_s)],
+    ["logins refused", rate(row.login_refused_per_s)],
+    ["logins undecided", rate(row.login_undecided_per_s)],
+    ["login median", row.login_p50_us],
+    ["login p99", row.login_p99_us],
+    ["login max", row.login_max_us],
   ];
 }
 
@@ -369,7 +418,7 @@ export function brokerPanels(rows: Rows): Panel[] {
 export function shownName(name: string): string {
   const prefixes = [
     NET, DISK, OPERATIONS, BUSY, WAIT, SPACE, PROCESS, RESIDENT, SENT, RECEIVED, CONNECTED, "e2e ",
-    "round trip ",
+    "round trip ", "logins ", "login ",
   ];
   for (const start of prefixes) {
     if (name.startsWith(start)) return name.slice(start.length);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { Course } from "../src/course";
 import { translated, wordsOf } from "../src/console/i18n";
 import type { HostNews, RunNews, SecondNews, ThresholdNews } from "../src/news";
-import { RUN_PANELS, chartData, groupPanels, hostPanels, shownName } from "../src/panels";
+import { RUN_PANELS, chartData, groupPanels, hostPanels, runPanels, shownName } from "../src/panels";
 import { Rows } from "../src/rows";
 import { chosen } from "../src/table";
 import { Thresholds, figureOf, holds, unitOf } from "../src/thresholds";
@@ -177,14 +177,16 @@ test("every word of the charts has a Chinese one", () => {
     ["used", 1],
     ["disk busy sda", 1],
     ["disk wait sda write", 1],
+    ["logins accepted", 1],
   ]);
-  const panels = [...RUN_PANELS, ...hostPanels(rows), ...groupPanels(rows)];
+  const ofRuns = [...RUN_PANELS, ...runPanels(rows)];
+  const panels = [...ofRuns, ...hostPanels(rows), ...groupPanels(rows)];
   const fixed = panels.flatMap(({ title, note, axis }) => [
     title,
     axis,
     ...(note === undefined ? [] : [note]),
   ]);
-  const lines = RUN_PANELS.flatMap((panel) => panel.lines.map(({ name }) => shownName(name)));
+  const lines = ofRuns.flatMap((panel) => panel.lines.map(({ name }) => shownName(name)));
   for (const text of [...fixed, ...lines]) assert.ok(text in texts, text);
   assert.equal(translated(texts, "eth0 in"), "eth0 流入");
   assert.equal(translated(texts, "anything else"), "anything else");

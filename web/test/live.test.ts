@@ -5,7 +5,7 @@ import { Actions } from "../src/actions";
 import type { ActionNews, HostNews, SecondNews } from "../src/news";
 import {
   RUN_PANELS, brokerPanels, brokersOf, busiest, chartData, groupPanels, hostPanels, largest,
-  shownName, valuesOf, valuesOfBroker, valuesOfGroups, valuesOfHost,
+  runPanels, shownName, valuesOf, valuesOfBroker, valuesOfGroups, valuesOfHost,
 } from "../src/panels";
 import { withoutDate } from "../src/format";
 import { Intervals, Rows } from "../src/rows";
@@ -70,6 +70,29 @@ function second(part: Partial<SecondNews>): Map<string, number | null> {
   const row = { phase: "measure", length_s: 1, acked_per_s: 0, ...part } as SecondNews;
   return new Map(valuesOf(row));
 }
+
+test("a run that only logs in has charts of its logins instead of messages", () => {
+  const titles = (part: Partial<SecondNews>) => {
+    const rows = new Rows();
+    rows.push(1, second(part));
+    return runPanels(rows).map(({ title }) => title);
+  };
+  const logins = {
+    login_accepted_per_s: 90, login_refused_per_s: 10, login_undecided_per_s: 0, login_p50_us: 300,
+    login_p99_us: null, login_max_us: 900,
+  };
+  assert.deepEqual(titles({ sent_per_s: 0 }), RUN_PANELS.map(({ title }) => title));
+  const only = titles({ ...logins, sent_per_s: 0, received_per_s: 0 });
+  assert.deepEqual(only.slice(0, 2), ["Logins per second", "Login latency"]);
+  assert.ok(!only.includes("Messages per second") && only.includes("Virtual users"));
+  const both = titles({ ...logins, sent_per_s: 5 });
+  assert.deepEqual(both.slice(0, 3), ["Logins per second", "Login latency", "Messages per second"]);
+  const values = second(logins);
+  assert.equal(values.get("logins refused"), 10);
+  assert.equal(values.get("login p99"), null);
+  assert.equal(shownName("logins refused"), "refused");
+  assert.equal(shownName("login median"), "median");
+});
 
 test("groups have charts of their activity", () => {
   const part = (name: string, sent: number, received: number) =>

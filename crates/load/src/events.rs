@@ -17,7 +17,7 @@ pub use figures::{
     GroupInterval, GroupTotals, Outcomes, SharedTotals, TargetInterval, TargetTotals,
 };
 
-pub use login::{JudgedLogin, LoginFigures, LoginTotals};
+pub use login::{JudgedLogin, LoginCounts, LoginFigures, LoginTotals};
 
 pub use crate::histogram::{Histogram, histogram};
 use crate::plan::ClientIndex;
@@ -155,6 +155,8 @@ pub struct IntervalSnapshot {
     pub connect: Outcomes,
     /// SUBSCRIBEs, to SUBACK; failed unless all filters were granted.
     pub subscribe: Outcomes,
+    /// Logins by a schedule that ended; `None` if the plan has none.
+    pub logins: Option<Box<LoginTotals>>,
     /// Bytes read from all connections.
     pub bytes_in: u64,
     /// Bytes written to all connections.

@@ -46,8 +46,8 @@ pub use engine::{AbortHandle, Engine, StartError};
 pub use events::{
     ActionCounts, ActionTotals, ConnectCause, ConnectError, Counters, Delivery, End, Event,
     Failure, Gap, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, JudgedLogin,
-    LoginFigures, LoginTotals, Outcomes, OversizedPacket, PhaseKind, SharedTotals, Summary,
-    TargetInterval, TargetTotals, ThreadUsage, Totals, Violations,
+    LoginCounts, LoginFigures, LoginTotals, Outcomes, OversizedPacket, PhaseKind, SharedTotals,
+    Summary, TargetInterval, TargetTotals, ThreadUsage, Totals, Violations,
 };
 pub use payload::{Payload, Template, TemplateError};
 pub use plan::{

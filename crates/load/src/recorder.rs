@@ -89,7 +89,7 @@ impl Sample {
             add(&mut mine.failed_us, &theirs.failed_us);
         }
         if let Some(logins) = &other.logins {
-            self.logins.get_or_insert_default().answered += logins.answered;
+            self.logins.get_or_insert_default().ended.add(&logins.ended);
         }
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
@@ -232,7 +232,7 @@ impl Recorder {
     pub(crate) fn login_ended(&mut self, login: JudgedLogin, intended_ns: u64, now_ns: u64) {
         let is_due = self.scope.takes(intended_ns);
         let logins = self.sample.logins.get_or_insert_default();
-        logins.answered += u64::from(login.is_answered());
+        logins.ended.note(login.why.as_ref());
         if is_due {
             logins.note(login, now_ns.saturating_sub(intended_ns));
         }

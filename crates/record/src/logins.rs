@@ -116,8 +116,18 @@ impl StepLogins {
         self.kinds.iter().map(|of| of.due).sum()
     }
 
+    /// Logins that were accepted, rightly or wrongly.
+    pub fn accepted(&self) -> u64 {
+        self.kinds.iter().map(|of| of.accepted).sum()
+    }
+
+    /// Logins that were refused for what they presented, rightly or wrongly.
+    pub fn refused(&self) -> u64 {
+        self.kinds.iter().map(|of| of.refused).sum()
+    }
+
     /// Logins that had a decision, right or wrong.
     pub fn decided(&self) -> u64 {
-        self.kinds.iter().map(|of| of.accepted + of.refused).sum()
+        self.accepted() + self.refused()
     }
 }

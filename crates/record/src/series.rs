@@ -128,6 +128,25 @@ pub struct SeriesRow {
     /// Connections that came back.
     #[serde(default)]
     pub reconnects: u64,
+    /// Logins by a schedule that the broker accepted, per second; absent where there are none.
+    #[serde(default)]
+    pub login_accepted_per_s: Option<f64>,
+    /// Logins that it refused for what they presented.
+    #[serde(default)]
+    pub login_refused_per_s: Option<f64>,
+    /// Logins that ended without a decision.
+    #[serde(default)]
+    pub login_undecided_per_s: Option<f64>,
+    /// Median of the time from the moment a login with right credentials was due to the CONNACK
+    /// that accepts it, in microseconds.
+    #[serde(default)]
+    pub login_p50_us: Option<u64>,
+    /// 99th percentile of it.
+    #[serde(default)]
+    pub login_p99_us: Option<u64>,
+    /// Largest.
+    #[serde(default)]
+    pub login_max_us: Option<u64>,
 }
 
 /// A part of one interval, by group or broker.

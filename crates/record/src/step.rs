@@ -359,6 +359,17 @@ impl Step {
         watched.map(|used| used.mean).reduce(f64::max).or(self.host_memory_percent)
     }
 
+    /// From the time that a login with right credentials was due to the CONNACK that accepts it;
+    /// absent without such logins.
+    pub fn login_latency(&self) -> Option<&LatencyStats> {
+        self.logins.as_deref()?.of(LoginKind::Right).map(|right| &right.accepted_us)
+    }
+
+    /// Its clients log in and do nothing else.
+    pub fn has_only_logins(&self) -> bool {
+        self.logins.is_some() && self.sent == 0 && self.expected == 0
+    }
+
     /// The figure that a threshold is about; `None` where it could not be measured.
     pub fn metric(&self, metric: Metric) -> Option<f64> {
         match metric {
@@ -368,10 +379,7 @@ impl Step {
             Metric::Latency(LatencyKind::Ack, statistic) => self.ack_us.get(statistic),
             Metric::Latency(LatencyKind::RoundTrip, statistic) => self.rtt_us.get(statistic),
             Metric::Latency(LatencyKind::Connect, statistic) => self.connect_us.get(statistic),
-            Metric::Latency(LatencyKind::Login, statistic) => {
-                let right = self.logins.as_deref()?.of(LoginKind::Right)?;
-                right.accepted_us.get(statistic)
-            }
+            Metric::Latency(LatencyKind::Login, statistic) => self.login_latency()?.get(statistic),
             Metric::Loss => Some(self.loss_percent()),
             Metric::Cpu => self.cpu_percent,
             Metric::Memory => self.memory_percent(),

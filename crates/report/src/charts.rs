@@ -8,6 +8,14 @@ use super::over_time::{Pick, float, line, log_over_time, over_time};
 use tacho_record::StepCurves;
 use tacho_record::{BrokerRow, CurvePoint, PartRow, SeriesRow};
 
+/// Whether there was anything to deliver.
+pub(super) fn has_messages(rows: &[SeriesRow]) -> bool {
+    let is_busy = |row: &SeriesRow| {
+        row.offered_in_per_s > 0.0 || row.sent_per_s > 0.0 || row.received_per_s > 0.0
+    };
+    rows.iter().any(is_busy)
+}
+
 /// Rates and latencies over time: the first two charts that a reader sees.
 pub(super) fn overview(lang: Lang, rows: &[SeriesRow]) -> Vec<Chart> {
     let rate = over_time(
@@ -109,6 +117,9 @@ pub(super) fn round_trips(lang: Lang, rows: &[SeriesRow]) -> Option<Chart> {
                     .style(Style::Dashed),
             ],
         );
+        if !has_messages(rows) {
+            chart.lines.retain(|line| !line.is_empty());
+        }
         lang.what_round_trips_are().clone_into(&mut chart.note);
         chart
     })
@@ -167,5 +178,6 @@ pub(super) fn generator(lang: Lang, rows: &[SeriesRow]) -> Vec<Chart> {
             line(rows, lang.never_sent(), 2, |row| Some(row.dropped as f64)),
         ],
     );
-    [delay, late].into_iter().filter(|chart| !chart.is_empty()).collect()
+    let charts = [Some(delay), has_messages(rows).then_some(late)];
+    charts.into_iter().flatten().filter(|chart| !chart.is_empty()).collect()
 }

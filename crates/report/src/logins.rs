@@ -1,12 +1,46 @@
-//! Logins: a table for pages and terminals.
+//! Logins: charts, and a table for pages and terminals.
 
 use std::fmt::Write as _;
 
+use super::axis::Unit;
+use super::chart::Chart;
 use super::elements::escape;
 use super::grid::{Cell, Grid};
 use super::lang::Lang;
-use tacho_record::{LatencyStats, LoginKind, LoginsOfKind, Step, StepLogins};
+use super::over_time::{float, line, log_over_time, over_time};
+use tacho_record::{LatencyStats, LoginKind, LoginsOfKind, SeriesRow, Step, StepLogins};
 use tacho_scenario::format::{self, thousands};
+
+/// Rates and latency over time; none of a run without logins by a schedule.
+pub(super) fn charts(lang: Lang, rows: &[SeriesRow]) -> Vec<Chart> {
+    if rows.iter().all(|row| row.login_accepted_per_s.is_none()) {
+        return Vec::new();
+    }
+    let rate = over_time(
+        lang,
+        rows,
+        lang.logins_per_second_title(),
+        lang.logins_per_second(),
+        Unit::Rate,
+        vec![
+            line(rows, lang.logins_accepted(), 3, |row| row.login_accepted_per_s),
+            line(rows, lang.logins_refused(), 2, |row| row.login_refused_per_s),
+            line(rows, lang.logins_undecided(), 4, |row| row.login_undecided_per_s),
+        ],
+    );
+    let mut latency = log_over_time(
+        lang,
+        rows,
+        lang.login_latency(),
+        vec![
+            line(rows, lang.max(), 4, |row| float(row.login_max_us)),
+            line(rows, "p99", 2, |row| float(row.login_p99_us)),
+            line(rows, "p50", 1, |row| float(row.login_p50_us)),
+        ],
+    );
+    lang.login_latency_is_since_due().clone_into(&mut latency.note);
+    vec![Chart { wide: true, ..rate }, Chart { wide: true, ..latency }]
+}
 
 /// Cells of a kind of logins.
 const CELLS: usize = 9;

@@ -18,7 +18,7 @@ use super::steps_table;
 use super::surroundings::surroundings;
 use super::tables::{latencies, latency_heads, lost, tables};
 use super::words;
-use tacho_record::{Headline, RunRecord, Series, Step, WhoseCpu};
+use tacho_record::{Headline, RunRecord, Series, Step, StepCurves, WhoseCpu};
 use tacho_scenario::format::{self, percent, rate, thousands};
 
 /// Runs of lost messages that are shown.
@@ -35,8 +35,13 @@ pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
     remarks(lang, head, record);
     if !data.rows.is_empty() {
         page.section("time", lang.rates_and_latency_over_time());
-        page.charts(charts::overview(lang, data.rows));
-        page.charts(charts::four_graphs(lang, data.rows));
+        let logins = logins::charts(lang, data.rows);
+        let shows_messages = logins.is_empty() || charts::has_messages(data.rows);
+        page.charts(logins);
+        if shows_messages {
+            page.charts(charts::overview(lang, data.rows));
+            page.charts(charts::four_graphs(lang, data.rows));
+        }
     }
     if !record.actions.is_empty() {
         page.section("actions", lang.actions());
@@ -93,6 +98,9 @@ fn key_figures(lang: Lang, record: &RunRecord, step: &Step) -> Vec<(String, Stri
         (us(step.latency_us.p99), lang.p99_of_latency()),
         (thousands(step.lost), lang.deliveries_lost()),
     ];
+    if step.has_only_logins() {
+        tiles.clear();
+    }
     if step.acknowledged_lost > 0 || course::is_eventful(record) {
         tiles.push((thousands(step.acknowledged_lost), lang.deliveries_acknowledged_but_lost()));
     }
@@ -124,7 +132,9 @@ fn key_figures(lang: Lang, record: &RunRecord, step: &Step) -> Vec<(String, Stri
 }
 
 fn percentile_curves(page: &mut Page, data: &ReportData<'_>) {
-    if data.curves.is_empty() {
+    let has_latencies = |curves: &StepCurves| !curves.latency.is_empty();
+    let only_logins = data.record.steps.iter().all(Step::has_only_logins);
+    if data.curves.is_empty() || only_logins && !data.curves.iter().any(has_latencies) {
         return;
     }
     let lang = page.lang;
@@ -173,6 +183,13 @@ fn figures(lang: Lang, out: &mut String, step: &Step) {
     broker_table(lang, out, step);
     shared(lang, out, step);
     health(lang, out, step);
+    if !step.has_only_logins() {
+        published_columns(lang, out, step);
+    }
+    losses(lang, out, step);
+}
+
+fn published_columns(lang: Lang, out: &mut String, step: &Step) {
     let series = Series::default();
     let published = steps_table::bifromq(lang, &[(&series, step)]);
     let _ = writeln!(out, "<h3>{}</h3>", lang.in_the_columns_of_published_tables());
@@ -180,7 +197,6 @@ fn figures(lang: Lang, out: &mut String, step: &Step) {
     for note in steps_table::misprints(lang, std::iter::once(step.scenario.as_str())) {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(&note));
     }
-    losses(lang, out, step);
 }
 
 fn groups(lang: Lang, out: &mut String, step: &Step) {

@@ -51,8 +51,12 @@ pub(super) fn latencies(lang: Lang, step: &Step) -> Vec<(&'static str, [Option<S
     let mut rows = vec![
         (lang.end_to_end(), cells(&step.latency_us)),
         (lang.service(), cells(&step.service_us)),
-        (lang.send_delay(), cells(&step.send_delay_us)),
     ];
+    if step.has_only_logins() {
+        rows.clear();
+    }
+    rows.extend(step.login_latency().map(|login| (lang.login(), cells(login))));
+    rows.push((lang.send_delay(), cells(&step.send_delay_us)));
     if step.ack_us.count > 0 {
         rows.push((lang.acknowledgement(), cells(&step.ack_us)));
     }
@@ -76,7 +80,11 @@ pub(super) fn lost(lang: Lang, step: &Step, shown: usize) -> (Vec<(String, Strin
 
 /// All other figures of a step.
 pub(super) fn tables(lang: Lang, step: &Step) -> Vec<Table> {
-    vec![rates(lang, step), deliveries(lang, step), broker(lang, step), generator(lang, step)]
+    let own = [broker(lang, step), generator(lang, step)];
+    match step.has_only_logins() {
+        true => own.into(),
+        false => [rates(lang, step), deliveries(lang, step)].into_iter().chain(own).collect(),
+    }
 }
 
 fn rates(lang: Lang, step: &Step) -> Table {

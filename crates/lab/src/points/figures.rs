@@ -26,6 +26,12 @@ pub(super) fn of_load(row: &SeriesRow) -> Vec<PointFigure> {
         PointFigure::gauge("generator_cpu_percent", row.generator_cpu_percent),
         PointFigure::gauge("disturbed", f64::from(u8::from(row.disturbed))),
     ];
+    let logins = [
+        ("logins_accepted", row.login_accepted_per_s),
+        ("logins_refused", row.login_refused_per_s),
+        ("logins_undecided", row.login_undecided_per_s),
+    ];
+    figures.extend(logins.into_iter().filter_map(|(name, per_s)| Some(count(name, per_s?))));
     add_known(
         &mut figures,
         &[

@@ -10,7 +10,7 @@ mod step;
 
 use std::path::Path;
 
-use tacho_load::{Histogram, IntervalSnapshot, PhaseKind};
+use tacho_load::{Histogram, IntervalSnapshot, LoginKind, PhaseKind};
 use tacho_output::{
     Buckets, OutputItem, OutputNote, OutputPoint, PointSeries, PointTag, PointTags, PointWindow,
     TableRow,
@@ -22,7 +22,7 @@ pub use host::HostClock;
 pub use past::{PastPointsError, send_again};
 
 /// Latencies by name, with the name that `latency.hlog` has for each.
-const LATENCIES: [(&str, &str); 7] = [
+const LATENCIES: [(&str, &str); 8] = [
     ("e2e_latency", "e2e"),
     ("service_latency", "service"),
     ("send_delay", "send_delay"),
@@ -30,6 +30,7 @@ const LATENCIES: [(&str, &str); 7] = [
     ("connect_latency", "connect"),
     ("subscribe_latency", "subscribe"),
     ("round_trip", "rtt"),
+    ("login_latency", "login"),
 ];
 
 /// Actions of a run that are told.
@@ -45,18 +46,20 @@ pub(crate) struct IntervalLatencies {
 impl IntervalLatencies {
     /// Those of an interval of the engine.
     pub(crate) fn of(interval: &IntervalSnapshot) -> Self {
-        let histograms: [&Histogram; LATENCIES.len()] = [
-            &interval.e2e,
-            &interval.service,
-            &interval.send_delay,
-            &interval.ack,
-            &interval.connect.ok_us,
-            &interval.subscribe.ok_us,
-            &interval.rtt,
+        let logins = interval.logins.as_deref();
+        let histograms: [Option<&Histogram>; LATENCIES.len()] = [
+            Some(&interval.e2e),
+            Some(&interval.service),
+            Some(&interval.send_delay),
+            Some(&interval.ack),
+            Some(&interval.connect.ok_us),
+            Some(&interval.subscribe.ok_us),
+            Some(&interval.rtt),
+            logins.map(|logins| &logins.of(LoginKind::Right).accepted_us),
         ];
         let named = LATENCIES.iter().zip(histograms);
         Self {
-            all: named.map(|((name, _), histogram)| (*name, Buckets::of(histogram))).collect(),
+            all: named.filter_map(|((name, _), one)| Some((*name, Buckets::of(one?)))).collect(),
             groups: interval.groups.iter().map(|group| Buckets::of(&group.e2e)).collect(),
         }
     }

@@ -4,7 +4,7 @@ use tacho_output::{
     LatencyStatistics, NamedPercentile, OutputPoint, PointFigure, PointSeries, PointTags,
     PointWindow,
 };
-use tacho_record::{LatencyStats, Step, Verdict};
+use tacho_record::{LatencyStats, Step, StepLogins, Verdict};
 
 use super::figures::add_known;
 
@@ -44,7 +44,19 @@ pub(super) fn point(step: &Step, tags: PointTags, window: PointWindow) -> Output
             ("generator_cpu_percent", Some(step.generator_cpu_percent)),
         ],
     );
-    let statistics = [
+    let logins = step.logins.as_deref();
+    let count = |of: fn(&StepLogins) -> u64| logins.map(|logins| of(logins) as f64);
+    add_known(
+        &mut figures,
+        &[
+            ("logins_offered_per_s", logins.map(|logins| logins.offered_per_s)),
+            ("logins_decided_per_s", logins.map(|logins| logins.decided_per_s)),
+            ("logins_accepted", count(StepLogins::accepted)),
+            ("logins_refused", count(StepLogins::refused)),
+            ("logins_misjudged", count(|logins| logins.misjudged)),
+        ],
+    );
+    let mut statistics = vec![
         ("e2e_latency", &step.latency_us),
         ("service_latency", &step.service_us),
         ("send_delay", &step.send_delay_us),
@@ -52,8 +64,10 @@ pub(super) fn point(step: &Step, tags: PointTags, window: PointWindow) -> Output
         ("connect_latency", &step.connect_us),
         ("round_trip", &step.rtt_us),
     ];
+    statistics.extend(step.login_latency().map(|stats| ("login_latency", stats)));
     let series = PointSeries::Step;
-    let statistics = statistics.map(|(name, stats)| (name, statistics_of(stats))).to_vec();
+    let named = statistics.into_iter();
+    let statistics = named.map(|(name, stats)| (name, statistics_of(stats))).collect();
     OutputPoint { series, tags, window, figures, latencies: Vec::new(), statistics, row: None }
 }
 

@@ -212,6 +212,7 @@ fn an_interval_gives_all_latencies_and_those_of_its_groups() {
         ack_failed: histogram(),
         connect: tacho_load::Outcomes::default(),
         subscribe: tacho_load::Outcomes::default(),
+        logins: None,
         bytes_in: 0,
         bytes_out: 0,
         rtt: e2e.clone(),
@@ -227,5 +228,10 @@ fn an_interval_gives_all_latencies_and_those_of_its_groups() {
     assert_eq!(counts.first(), Some(&("e2e_latency", 1)));
     assert_eq!(counts.last(), Some(&("round_trip", 1)));
     assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 2);
+    let logs_in = IntervalSnapshot { logins: Some(Box::default()), ..interval };
+    assert_eq!(
+        IntervalLatencies::of(&logs_in).all.last().map(|(name, _)| *name),
+        Some("login_latency")
+    );
     assert_eq!(latencies.groups.len(), 1);
 }

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::BufWriter;
 
-use tacho_load::{Histogram, IntervalSnapshot, Totals};
+use tacho_load::{Histogram, IntervalSnapshot, LoginKind, Totals};
 
 use tacho_record::output::{
     AggregatedWriter, HistogramLog, OutputError, RunDirectory, SampleRows, Thinned,
@@ -54,7 +54,9 @@ impl<'d> FigureFiles<'d> {
         interval: &IntervalSnapshot,
     ) -> Result<(), OutputError> {
         let length_s = interval.len_ns as f64 / 1e9;
-        for (tag, histogram) in [
+        let logins = interval.logins.as_deref();
+        let login = logins.map(|logins| ("login", &logins.of(LoginKind::Right).accepted_us));
+        let always = [
             ("e2e", &interval.e2e),
             ("service", &interval.service),
             ("send_delay", &interval.send_delay),
@@ -62,7 +64,8 @@ impl<'d> FigureFiles<'d> {
             ("connect", &interval.connect.ok_us),
             ("subscribe", &interval.subscribe.ok_us),
             ("rtt", &interval.rtt),
-        ] {
+        ];
+        for (tag, histogram) in always.into_iter().chain(login) {
             self.log
                 .write(tag, start_s, length_s, histogram)
                 .map_err(|source| self.directory.error("latency.hlog", source))?;

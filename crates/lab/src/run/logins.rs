@@ -21,7 +21,7 @@ pub(super) fn step_logins(
     };
     Some(Box::new(StepLogins {
         offered_per_s: round(per_s(due), 2),
-        decided_per_s: round(per_s(totals.answered), 2),
+        decided_per_s: round(per_s(totals.ended.decided()), 2),
         kinds: kinds.into_iter().filter(|of| of.due > 0).collect(),
         misjudged: totals.misjudged(),
         first_misjudged: told(&totals.first_misjudged),

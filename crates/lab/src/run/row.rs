@@ -1,6 +1,6 @@
 //! One second of the engine as a row of the time series.
 
-use tacho_load::{Histogram, IntervalSnapshot};
+use tacho_load::{Histogram, IntervalSnapshot, LoginCounts, LoginKind};
 
 use super::numbers::busy_percent;
 use crate::probe::Usage;
@@ -11,6 +11,9 @@ pub(super) fn series_row(interval: &IntervalSnapshot, started_ns: u64, usage: &U
     let length_s = interval.len_ns as f64 / 1e9;
     let rate = |count: u64| if length_s > 0.0 { count as f64 / length_s } else { 0.0 };
     let counters = &interval.counters;
+    let logins = interval.logins.as_deref();
+    let ended = |of: fn(&LoginCounts) -> u64| logins.map(|logins| rate(of(&logins.ended)));
+    let login_us = logins.map(|logins| &logins.of(LoginKind::Right).accepted_us);
     SeriesRow {
         start_s: interval.start_ns.saturating_sub(started_ns) as f64 / 1e9,
         length_s,
@@ -60,6 +63,12 @@ pub(super) fn series_row(interval: &IntervalSnapshot, started_ns: u64, usage: &U
         rtt_max_us: max(&interval.rtt),
         disconnects: counters.disconnects,
         reconnects: counters.reconnects,
+        login_accepted_per_s: ended(|ended| ended.accepted),
+        login_refused_per_s: ended(|ended| ended.refused),
+        login_undecided_per_s: ended(|ended| ended.undecided),
+        login_p50_us: login_us.and_then(|us| percentile(us, 0.5)),
+        login_p99_us: login_us.and_then(|us| percentile(us, 0.99)),
+        login_max_us: login_us.and_then(max),
     }
 }
 

@@ -120,6 +120,7 @@ pub(super) fn snapshot(second: u64, latency_us: u64, received: u64) -> IntervalS
         ack_failed: histogram(0, 0),
         connect: Outcomes { ok: 7, ok_us: histogram(900, 7), ..Outcomes::default() },
         subscribe: Outcomes::default(),
+        logins: None,
         bytes_in: 1_000,
         bytes_out: 2_000,
         rtt: histogram(80, 10),
@@ -594,7 +595,6 @@ fn cpu_of_another_time_than_the_window_does_not_count() {
     // A broker that is idle after the load would look like one that needs no CPU.
     let record = with_late_samples(SECONDS);
     assert_eq!(record.verdict, Verdict::GeneratorBound);
-    let value = 100.0;
-    let cause = Cause::GeneratorCheck { check: Check::LateSamples, value, limit: 5.0 };
+    let cause = Cause::GeneratorCheck { check: Check::LateSamples, value: 100.0, limit: 5.0 };
     assert!(record.causes.contains(&cause), "{:?}", record.causes);
 }

@@ -129,6 +129,7 @@ impl Intervals {
         let Merged { kind, start_ns, end_ns, sample, threads, actions } = merged;
         let rtt = self.rtt_until(end_ns, kind == PhaseKind::Measure);
         let RunContext { plan, cells, .. } = &*self.context;
+        let logs_in = plan.groups.iter().any(|group| group.login.is_some());
         let mut groups = vec![GroupInterval::default(); plan.groups.len()];
         let mut targets: Vec<TargetInterval> = cells
             .targets
@@ -163,6 +164,7 @@ impl Intervals {
             ack_failed: sample.ack_failed.0,
             connect: sample.connect,
             subscribe: sample.subscribe,
+            logins: logs_in.then(|| sample.logins.unwrap_or_default()),
             bytes_in: sample.bytes_in,
             bytes_out: sample.bytes_out,
             rtt: sum(&rtt),

@@ -11,14 +11,25 @@ use crate::plan::{ClientIndex, LoginKind};
 /// The logins of a measured window.
 #[derive(Debug, Clone, Default)]
 pub struct LoginTotals {
-    /// Decisions inside the window, whenever their logins were due.
-    pub answered: u64,
+    /// Logins that ended inside the window, whenever they were due.
+    pub ended: LoginCounts,
     /// By what was presented, in the order of [`LoginKind::ALL`].
     pub kinds: [LoginFigures; 3],
     /// The first login that the broker decided wrongly.
     pub first_misjudged: Option<JudgedLogin>,
     /// The first login that had no decision.
     pub first_undecided: Option<JudgedLogin>,
+}
+
+/// Logins that ended in a stretch of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LoginCounts {
+    /// Accepted.
+    pub accepted: u64,
+    /// Refused for what they presented.
+    pub refused: u64,
+    /// Turned away for the moment, or without any answer.
+    pub undecided: u64,
 }
 
 /// Logins of one kind that were due in the window, including those that ended in the drain.
@@ -53,14 +64,24 @@ pub struct JudgedLogin {
     pub why: Option<Failure>,
 }
 
-impl JudgedLogin {
-    /// Whether the broker answered it by a decision.
-    pub(crate) const fn is_answered(&self) -> bool {
-        match &self.why {
-            None => true,
-            Some(Failure::Refused(reason)) => !is_temporary(*reason),
-            Some(_) => false,
+impl LoginCounts {
+    /// Decisions of the broker.
+    pub const fn decided(&self) -> u64 {
+        self.accepted + self.refused
+    }
+
+    pub(crate) fn note(&mut self, why: Option<&Failure>) {
+        match why {
+            None => self.accepted += 1,
+            Some(Failure::Refused(reason)) if !is_temporary(*reason) => self.refused += 1,
+            Some(_) => self.undecided += 1,
         }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.accepted += other.accepted;
+        self.refused += other.refused;
+        self.undecided += other.undecided;
     }
 }
 
@@ -185,8 +206,10 @@ mod tests {
             (LoginKind::WrongPassword, Some(Failure::Refused(ReasonCode::NOT_AUTHORIZED))),
             (LoginKind::UnknownUser, Some(Failure::Closed)),
         ] {
+            part.ended.note(why.as_ref());
             part.note(JudgedLogin { client, kind, why }, 5_000);
         }
+        assert_eq!(part.ended, LoginCounts { accepted: 1, refused: 1, undecided: 2 });
         assert_eq!((part.misjudged(), &part.first_misjudged), (0, &None));
         let mut sum = LoginTotals::default();
         sum.add_due(&part);

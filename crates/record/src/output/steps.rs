@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use crate::latency::LatencyStats;
+use crate::logins::StepLogins;
 use crate::run::RunRecord;
 use crate::step::Step;
 
 /// Columns before those of the latencies and variables.
-const FIRST: [&str; 36] = [
+const FIRST: [&str; 42] = [
     "step",
     "label",
     "series",
@@ -45,10 +46,16 @@ const FIRST: [&str; 36] = [
     "sessions_lost",
     "kills",
     "generator_spin_percent",
+    "logins_offered_per_s",
+    "logins_decided_per_s",
+    "logins_accepted",
+    "logins_refused",
+    "logins_undecided",
+    "logins_misjudged",
 ];
 
 /// Latencies with a column for each statistic.
-const LATENCIES: [&str; 6] = ["e2e", "service", "send_delay", "ack", "rtt", "connect"];
+const LATENCIES: [&str; 7] = ["e2e", "service", "send_delay", "ack", "rtt", "connect", "login"];
 const STATISTICS: [&str; 8] = ["count", "mean", "p50", "p90", "p95", "p99", "p999", "max"];
 
 /// Writes the steps of a record: a head line, a dot as decimal point, nothing between the commas
@@ -74,6 +81,7 @@ pub fn write_steps(out: impl Write, record: &RunRecord) -> io::Result<()> {
     out.write_record(&head)?;
     for (index, step) in record.steps.iter().enumerate() {
         let mut cells = first(index, step, record).to_vec();
+        let login = step.login_latency().cloned().unwrap_or_default();
         let latencies = [
             &step.latency_us,
             &step.service_us,
@@ -81,6 +89,7 @@ pub fn write_steps(out: impl Write, record: &RunRecord) -> io::Result<()> {
             &step.ack_us,
             &step.rtt_us,
             &step.connect_us,
+            &login,
         ];
         cells.extend(latencies.into_iter().flat_map(latency));
         cells.extend(variables.iter().map(|name| {
@@ -95,6 +104,11 @@ pub fn write_steps(out: impl Write, record: &RunRecord) -> io::Result<()> {
 
 fn first(index: usize, step: &Step, record: &RunRecord) -> [String; FIRST.len()] {
     let percent = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let logins = step.logins.as_deref();
+    let rate =
+        |of: fn(&StepLogins) -> f64| logins.map_or_else(String::new, |one| of(one).to_string());
+    let count =
+        |of: fn(&StepLogins) -> u64| logins.map_or_else(String::new, |one| of(one).to_string());
     let scenario = if step.scenario.is_empty() { &record.scenario } else { &step.scenario };
     [
         (index + 1).to_string(),
@@ -133,6 +147,12 @@ fn first(index: usize, step: &Step, record: &RunRecord) -> [String; FIRST.len()]
         step.sessions_lost.to_string(),
         step.kills.to_string(),
         step.generator_spin_percent.to_string(),
+        rate(|logins| logins.offered_per_s),
+        rate(|logins| logins.decided_per_s),
+        count(StepLogins::accepted),
+        count(StepLogins::refused),
+        count(|logins| logins.due().saturating_sub(logins.decided())),
+        count(|logins| logins.misjudged),
     ]
 }
 
@@ -155,6 +175,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::logins::{LoginKind, LoginsOfKind};
     use tacho_scenario::VarValue;
 
     #[test]
@@ -185,5 +206,45 @@ mod tests {
         assert_eq!((second("tps"), second("var_qos")), ("20000.5", "2"));
         assert_eq!((second("e2e_count"), second("e2e_mean_us")), ("9", "1.5"));
         assert_eq!((second("e2e_p99_us"), second("directory")), ("", "steps/c"));
+        assert_eq!((second("logins_decided_per_s"), second("login_count")), ("", "0"));
+    }
+
+    #[test]
+    fn logins_have_columns() {
+        let of = |kind, accepted, refused| LoginsOfKind {
+            due: accepted + refused + 1,
+            accepted,
+            refused,
+            accepted_us: LatencyStats {
+                count: accepted,
+                p99: Some(900),
+                ..LatencyStats::default()
+            },
+            ..LoginsOfKind::new(kind)
+        };
+        let logins = StepLogins {
+            decided_per_s: 11.5,
+            kinds: vec![of(LoginKind::Right, 90, 2), of(LoginKind::WrongPassword, 1, 20)],
+            misjudged: 3,
+            ..StepLogins::default()
+        };
+        let step = Step { logins: Some(Box::new(logins)), ..Step::default() };
+        let record = RunRecord { steps: vec![step], ..RunRecord::default() };
+        let mut bytes = Vec::new();
+        write_steps(&mut bytes, &record).expect("writes");
+        let mut reader = csv::Reader::from_reader(&bytes[..]);
+        let line: BTreeMap<String, String> =
+            reader.deserialize().next().expect("a line").expect("with a head");
+        for (name, value) in [
+            ("logins_decided_per_s", "11.5"),
+            ("logins_accepted", "91"),
+            ("logins_refused", "22"),
+            ("logins_undecided", "2"),
+            ("logins_misjudged", "3"),
+            ("login_count", "90"),
+            ("login_p99_us", "900"),
+        ] {
+            assert_eq!(line[name], value, "{name}");
+        }
     }
 }

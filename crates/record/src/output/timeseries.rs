@@ -12,7 +12,7 @@ pub struct SeriesWriter<W> {
 }
 
 /// The columns of `timeseries.csv`.
-pub const SERIES_COLUMNS: [&str; 48] = [
+pub const SERIES_COLUMNS: [&str; 54] = [
     "start_s",
     "length_s",
     "phase",
@@ -61,6 +61,12 @@ pub const SERIES_COLUMNS: [&str; 48] = [
     "host_busy_percent",
     "others_on_broker_cores_percent",
     "disturbed",
+    "login_accepted_per_s",
+    "login_refused_per_s",
+    "login_undecided_per_s",
+    "login_p50_us",
+    "login_p99_us",
+    "login_max_us",
 ];
 
 impl<W: Write> SeriesWriter<W> {
@@ -144,5 +150,11 @@ pub fn series_cells(row: &SeriesRow) -> [String; SERIES_COLUMNS.len()] {
         percent(row.host_busy_percent),
         percent(row.others_on_broker_cores_percent),
         row.disturbed.to_string(),
+        tenth(row.login_accepted_per_s),
+        tenth(row.login_refused_per_s),
+        tenth(row.login_undecided_per_s),
+        whole(row.login_p50_us),
+        whole(row.login_p99_us),
+        whole(row.login_max_us),
     ]
 }

@@ -36,6 +36,12 @@ catalogue! {
     measured_band: "measured", "测量窗口";
     messages_per_second_title: "Messages per second", "消息/秒";
     messages_per_second: "messages per second", "消息/秒";
+    logins_per_second_title: "Logins per second", "登录/秒";
+    logins_per_second: "logins per second", "登录/秒";
+    login_latency: "Login latency", "登录延迟";
+    login_latency_is_since_due:
+        "From the time a login with right credentials was due to the CONNACK that accepts it.",
+        "使用正确凭据的登录，从计划时刻到接受它的 CONNACK。";
     sent: "sent", "已发送";
     offered: "offered", "应发送";
     end_to_end_latency: "End-to-end latency", "端到端延迟";

@@ -90,6 +90,7 @@ catalogue! {
     clients: "clients", "客户端";
     groups_of_clients: "Groups of clients", "客户端组";
     logins: "Logins", "登录";
+    login: "login", "登录";
     login_presents: "presented", "所用凭据";
     logins_due: "due", "应登录";
     logins_accepted: "accepted", "接受";

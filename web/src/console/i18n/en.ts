@@ -248,6 +248,8 @@ export const en = {
     canceledText: "This test was taken from the queue before it started.",
     tiles: {
       in: "messages per second in", out: "messages per second out", both: "messages per second, in + out",
+      accepted: "logins accepted per second", refused: "logins refused per second",
+      loginP50: "median login latency",
       p50: "median latency, end to end", p99: "99th percentile", mean: "mean latency",
       connected: (of: string) => `of ${of} clients connected`, failures: "failures of clients",
       lost: "messages lost", cpu: "CPU of the broker, one core = 100 %",

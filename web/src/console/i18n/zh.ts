@@ -234,6 +234,7 @@ export const zh: Dictionary = {
     canceledText: "此测试在开始前已从队列移除。",
     tiles: {
       in: "每秒流入消息", out: "每秒流出消息", both: "每秒消息（流入 + 流出）",
+      accepted: "每秒接受的登录", refused: "每秒拒绝的登录", loginP50: "登录延迟中位数",
       p50: "端到端延迟中位数", p99: "99 百分位", mean: "平均延迟",
       connected: (of) => `个客户端已连接，共 ${of} 个`, failures: "客户端失败",
       lost: "丢失的消息", cpu: "Broker 的 CPU，单核 = 100 %",

@@ -1,7 +1,7 @@
 // The phase of a run and the figures of its latest second.
 
 import type { Course } from "../../course";
-import { brokersOf, busiest, largest } from "../../panels";
+import { brokersOf, busiest, hasLogins, largest } from "../../panels";
 import { useWords } from "../i18n";
 import { translated } from "../i18n";
 import { count, perSecond, size, us } from "../show";
@@ -57,10 +57,19 @@ function Tiles({ course }: { course: Course }) {
   const cpu = row === null ? null : busiest(row);
   const names = t.run.tiles;
   const tiles: [value: string, name: string, isBad?: boolean][] = [
-    [perSecond(row?.sent_per_s), names.in],
-    [perSecond(row?.received_per_s), names.out],
-    [us(row?.e2e_p50_us), names.p50],
-    [us(row?.e2e_p99_us), names.p99],
+    ...(row !== null && hasLogins(row)
+      ? ([
+          [perSecond(row.login_accepted_per_s ?? 0), names.accepted],
+          [perSecond(row.login_refused_per_s ?? 0), names.refused],
+          [us(row.login_p50_us), names.loginP50],
+          [us(row.login_p99_us), names.p99],
+        ] as [string, string][])
+      : ([
+          [perSecond(row?.sent_per_s), names.in],
+          [perSecond(row?.received_per_s), names.out],
+          [us(row?.e2e_p50_us), names.p50],
+          [us(row?.e2e_p99_us), names.p99],
+        ] as [string, string][])),
     [count(connected), names.connected(count(run?.clients ?? 0))],
     [count(failures), names.failures, failures > 0],
     [cpu === null ? "–" : `${cpu.toFixed(0)} %`, several ? names.busiest : names.cpu],

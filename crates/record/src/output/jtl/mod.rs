@@ -96,6 +96,7 @@ mod testing {
                 failed_us: times(5_000, 2),
             },
             subscribe: Outcomes { ok: 5, ..Outcomes::default() },
+            logins: None,
             bytes_in: 12_000,
             bytes_out: 15_000,
             rtt: times(80, 1),
