@@ -55,7 +55,7 @@ pub fn plan(scenario: &Scenario, options: &PlanOptions) -> Result<load::Plan, lo
             .iter()
             .filter(|(_, group)| group.clients > 0)
             .map(|(name, group)| load_group(name, group, scenario, options))
-            .collect(),
+            .collect::<Result<_, _>>()?,
         rtt_every_ns: Some(RTT_EVERY_NS),
         receive_bytes_max: load::Plan::receive_bytes_of_machine(),
         bridges: bridges(scenario),
@@ -124,36 +124,18 @@ fn load_group(
     group: &Group,
     scenario: &Scenario,
     options: &PlanOptions,
-) -> load::Group {
+) -> Result<load::Group, load::PlanError> {
     let own = |target: &&load::Target| group.target.as_deref() == Some(target.name.as_str());
-    let client = |place: ClientPlace| load::Client {
-        id: group.client_id(place),
-        username: group.username(place),
-        password: group.password(place).map(String::into_bytes),
-        claims: group.token_claims(place),
-        will_topic: group.will.as_ref().map(|will| will.topic.expand_at(place)),
-        streams: group
-            .publish
-            .iter()
-            .enumerate()
-            .map(|(block, publish)| load::Stream {
-                topic: publish.topic.expand_at(place),
-                block,
-                response_topic: publish.response_topic.as_ref().map(|to| to.expand_at(place)),
-            })
-            .collect(),
-        subscriptions: group
-            .subscribe
-            .iter()
-            .map(|subscribe| load::Subscription {
-                filter: subscribe.filter.expand_at(place),
-                qos: qos(subscribe.qos),
-                no_local: subscribe.no_local,
-                retain_handling: retain_handling(subscribe.retain_handling),
-            })
-            .collect(),
+    let uses_tls = options.targets.iter().any(|target| target.transport.uses_tls());
+    let certificate = |place: ClientPlace| match uses_tls {
+        true => scenario.certificate(group, place).map_err(load::PlanError::Certificate),
+        false => Ok(None),
     };
-    load::Group {
+    let client = |place: ClientPlace| -> Result<load::Client, load::PlanError> {
+        let identity = certificate(place)?;
+        Ok(load::Client { identity, ..load_client(group, place) })
+    };
+    Ok(load::Group {
         name: name.to_owned(),
         targets: options.targets.iter().filter(own).cloned().collect(),
         version: match scenario.version_of(group) {
@@ -186,6 +168,38 @@ fn load_group(
             .collect(),
         clients: (0..u64::from(group.clients))
             .map(|number| client(ClientPlace::new(number, scenario.machines)))
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+/// One client, but for its certificate.
+fn load_client(group: &Group, place: ClientPlace) -> load::Client {
+    load::Client {
+        id: group.client_id(place),
+        identity: None,
+        username: group.username(place),
+        password: group.password(place).map(String::into_bytes),
+        claims: group.token_claims(place),
+        will_topic: group.will.as_ref().map(|will| will.topic.expand_at(place)),
+        streams: group
+            .publish
+            .iter()
+            .enumerate()
+            .map(|(block, publish)| load::Stream {
+                topic: publish.topic.expand_at(place),
+                block,
+                response_topic: publish.response_topic.as_ref().map(|to| to.expand_at(place)),
+            })
+            .collect(),
+        subscriptions: group
+            .subscribe
+            .iter()
+            .map(|subscribe| load::Subscription {
+                filter: subscribe.filter.expand_at(place),
+                qos: qos(subscribe.qos),
+                no_local: subscribe.no_local,
+                retain_handling: retain_handling(subscribe.retain_handling),
+            })
             .collect(),
     }
 }

@@ -61,7 +61,7 @@ pub use plan::{
 /// Types used in an [`Authentication`].
 pub use tacho_access::{ScramHash, TokenClaims, TokenSigner};
 /// Types used in a [`Transport`].
-pub use tacho_net::tls::{TlsClient, TlsClientSettings, TlsError};
+pub use tacho_net::tls::{TestAuthority, TlsClient, TlsClientSettings, TlsError, TlsIdentity};
 pub use tacho_net::ws::WsClient;
 
 /// Protocol types used in a [`Plan`].

@@ -6,6 +6,7 @@
 
 use tacho_access::TokenClaims;
 use tacho_codec::{QoS, RetainHandling, Version};
+use tacho_net::tls::TlsIdentity;
 
 mod action;
 mod authentication;
@@ -159,6 +160,8 @@ pub struct Client {
     pub username: Option<String>,
     /// Password, if any.
     pub password: Option<Vec<u8>>,
+    /// Its own certificate, where it is not that of the [`Transport`].
+    pub identity: Option<TlsIdentity>,
     /// What its tokens claim, if its group logs in by tokens.
     pub claims: Option<TokenClaims>,
     /// Topic of its will, if the group has one.

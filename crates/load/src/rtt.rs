@@ -84,6 +84,7 @@ fn connections(plan: &Plan, cells: &Cells) -> Vec<PingConnection> {
                 username: client.username.clone(),
                 password: client.password.clone(),
                 claims: client.claims.clone(),
+                identity: client.identity.clone(),
                 ..Client::default()
             },
             prover: Prover::default(),
@@ -248,7 +249,8 @@ impl Handler for RttWorker {
             self.connections[at].state = PingState::Down;
             return self.fail(net, at, ConnectError::from(&error).message);
         }
-        match self.connections[at].target.transport.filter() {
+        let connection = &self.connections[at];
+        match connection.target.transport.filter_as(connection.client.identity.as_ref()) {
             Ok(None) => self.greet(net, at, conn),
             Ok(Some(filter)) => net.set_filter(conn, filter),
             Err(error) => self.fail(net, at, error.to_string()),

@@ -7,11 +7,11 @@ mod life;
 mod login;
 mod payload;
 mod publish;
+mod tls;
 mod token;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use action::ActionContext;
@@ -25,11 +25,10 @@ use super::error::{ScenarioError, closest};
 use super::headline::HeadlineKind;
 use super::limits::DESCRIPTORS_RESERVED;
 use super::quantity::{TimeSpan, Whole};
-use super::raw::{RawBridge, RawLoad, RawPhases, RawScenario, RawTarget, RawTls};
+use super::raw::{RawBridge, RawLoad, RawPhases, RawScenario, RawTarget};
 use super::source_address::SourceAddresses;
-use super::types::{
-    Bridge, Group, LoadOptions, Phases, ProtocolVersion, Scenario, Target, Timing, TlsOptions,
-};
+use super::tls::TlsOptions;
+use super::types::{Bridge, Group, LoadOptions, Phases, ProtocolVersion, Scenario, Target, Timing};
 use super::vars::VarValue;
 use crate::threshold::{Threshold, Thresholds};
 
@@ -228,37 +227,6 @@ impl Checker<'_> {
                 .error(version.span(), format!("there is no MQTT version '{other}'"))
                 .label("\"3.1\", \"3.1.1\" or \"5\"")),
         }
-    }
-
-    fn tls(&self, raw: &Spanned<RawTls>) -> Checked<TlsOptions> {
-        let tls = raw.get_ref();
-        let alone = match (&tls.cert, &tls.key) {
-            (Some(cert), None) => Some((cert, "this certificate has no key: add key = \"FILE\"")),
-            (None, Some(key)) => Some((key, "this key has no certificate: add cert = \"FILE\"")),
-            _ => None,
-        };
-        if let Some((path, title)) = alone {
-            return Err(self.error(path.span(), title));
-        }
-        if let (true, Some(ca)) = (tls.insecure, &tls.ca) {
-            return Err(self
-                .error(ca.span(), "insecure = true turns verification off")
-                .label("remove one of them"));
-        }
-        let path =
-            |path: &Option<Spanned<PathBuf>>| path.as_ref().map(|p| self.source.path(p.get_ref()));
-        let text = |text: &Spanned<String>| match text.get_ref().as_str() {
-            "" => Err(self.error(text.span(), "this value is empty")),
-            text => Ok(text.to_owned()),
-        };
-        Ok(TlsOptions {
-            ca: path(&tls.ca),
-            cert: path(&tls.cert),
-            key: path(&tls.key),
-            insecure: tls.insecure,
-            server_name: tls.server_name.as_ref().map(text).transpose()?,
-            alpn: tls.alpn.iter().map(text).collect::<Checked<_>>()?,
-        })
     }
 
     fn load(&self, raw: &RawLoad) -> Checked<LoadOptions> {

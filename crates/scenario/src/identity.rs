@@ -5,11 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use tacho_load::plan::check_text;
+use tacho_load::{ScramHash, TlsIdentity};
 
 use super::data::Table;
 use super::rows::Rows;
 use super::template::{ClientPlace, Template};
-use super::token::TokenPlace;
+use super::token::{Token, TokenPlace};
 use super::types::{Group, Phases, ProtocolVersion, Scenario};
 
 /// The columns of a file without a line of names.
@@ -145,6 +146,20 @@ impl Scenario {
         Ok(())
     }
 
+    /// Has the clients of all groups log in by tokens, whatever the scenario says.
+    pub fn set_token(&mut self, token: &Token) {
+        for group in self.groups.values_mut() {
+            (group.connect.scram, group.connect.token) = (None, Some(token.clone()));
+        }
+    }
+
+    /// Has the clients of all groups log in by SCRAM, whatever the scenario says.
+    pub fn set_scram(&mut self, hash: ScramHash) {
+        for group in self.groups.values_mut() {
+            (group.connect.scram, group.connect.token) = (Some(hash), None);
+        }
+    }
+
     /// Checks that tokens last as long as they have to, and fit the version and the logins.
     ///
     /// # Errors
@@ -185,13 +200,15 @@ impl Scenario {
         Ok(())
     }
 
-    /// Checks that the clients that are to present wrong credentials have right ones.
+    /// Checks that the clients that are to present wrong credentials, or to prove that they know
+    /// right ones, have these.
     ///
     /// # Errors
     /// A sentence that names the group, and says where its clients get them from.
     pub fn check_logins(&self) -> Result<(), String> {
         let loaded = |(_, group): &(&String, &Group)| group.clients > 0;
         for (name, group) in self.groups.iter().filter(loaded) {
+            self.check_scram(name, group)?;
             let Some(login) = group.login else { continue };
             let places =
                 || (0..group.clients.into()).map(|client| ClientPlace::new(client, self.machines));
@@ -210,6 +227,57 @@ impl Scenario {
                     "clients of the group '{name}' are to present unknown user names and have no \
                      known ones: use --credentials, --username or TACHO_USERNAME"
                 ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_scram(&self, name: &str, group: &Group) -> Result<(), String> {
+        if group.connect.scram.is_none() {
+            return Ok(());
+        }
+        let places =
+            || (0..group.clients.into()).map(|client| ClientPlace::new(client, self.machines));
+        // One from the environment that is not set has an error of its own.
+        let is_given = group.connect.password.is_some();
+        let (what, how) = if places().any(|place| group.username(place).is_none()) {
+            ("user name", "--username or TACHO_USERNAME")
+        } else if !is_given && places().any(|place| group.password(place).is_none()) {
+            ("password", "--password-file or TACHO_PASSWORD")
+        } else {
+            return Ok(());
+        };
+        Err(format!(
+            "clients of the group '{name}' log in by SCRAM and have no {what}: use --credentials, \
+             {how}"
+        ))
+    }
+
+    /// The certificate of a client's own, where the clients of its broker have such ones: read or
+    /// signed when it is asked for first.
+    ///
+    /// # Errors
+    /// A sentence that names client and file.
+    pub fn certificate(
+        &self,
+        group: &Group,
+        place: ClientPlace,
+    ) -> Result<Option<TlsIdentity>, String> {
+        let name = || group.username(place).unwrap_or_else(|| group.client_id(place));
+        let identity = self.target_of(group).1.tls.certificate(place, name);
+        identity.map_err(|why| {
+            format!("the client '{}' has no certificate: {why}", group.client_id(place))
+        })
+    }
+
+    /// Reads or signs the certificates of all clients of a broker.
+    ///
+    /// # Errors
+    /// A sentence that names client and file.
+    pub fn prepare_certificates(&self, target: &str) -> Result<(), String> {
+        for group in self.groups.values().filter(|group| self.target_of(group).0 == target) {
+            for client in 0..u64::from(group.clients) {
+                self.certificate(group, ClientPlace::new(client, self.machines))?;
             }
         }
         Ok(())

@@ -44,6 +44,7 @@ mod stream;
 pub mod suite;
 mod template;
 pub mod threshold;
+mod tls;
 mod token;
 mod trace;
 mod types;
@@ -72,9 +73,10 @@ pub use schema::{documented_keys, schema};
 pub use source_address::SourceAddresses;
 pub use stream::{Arrivals, Model, Payload, PhasePolicy, Publish, Rate, RateFrom, Trace};
 pub use template::{ClientPlace, Template};
+pub use tls::{Certificates, TestCa, TlsOptions};
 pub use token::{Claim, Token, TokenKey, TokenPlace};
 pub use types::{
     Bridge, Connect, Group, LoadOptions, Phases, ProtocolVersion, Scenario, Subscribe, Target,
-    Timing, TlsOptions,
+    Timing,
 };
 pub use vars::VarValue;

@@ -113,13 +113,22 @@ pub(super) struct RawTarget {
 #[serde(deny_unknown_fields, default, expecting = "a table of TLS settings")]
 pub(super) struct RawTls {
     pub(super) ca: Option<Spanned<PathBuf>>,
-    pub(super) cert: Option<Spanned<PathBuf>>,
-    pub(super) key: Option<Spanned<PathBuf>>,
+    pub(super) cert: Option<Spanned<String>>,
+    pub(super) key: Option<Spanned<String>>,
+    pub(super) test_ca: Option<Spanned<RawTestCa>>,
     #[serde(default)]
     pub(super) insecure: bool,
     pub(super) server_name: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) alpn: Vec<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table such as { cert = \"ca.pem\", key = \"ca.key\" }")]
+pub(super) struct RawTestCa {
+    pub(super) cert: Spanned<PathBuf>,
+    pub(super) key: Spanned<PathBuf>,
+    pub(super) common_name: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -9,10 +9,11 @@ use super::suite::{SUITES, Suite};
 use super::{BENCHMARK_GRAMMAR, SourceText};
 
 /// Defaults in words. A description ends with its default behind a semicolon.
-const WORDED: [&str; 10] = [
+const WORDED: [&str; 11] = [
     "all at once",
     "all share them",
     "empty",
+    "its user name or client identifier",
     "none",
     "once",
     "one per generator core",
@@ -23,8 +24,13 @@ const WORDED: [&str; 10] = [
 ];
 
 /// Examples of tables that no scenario of the program has.
-const EXAMPLES: [(&str, &str); 10] = [
+const EXAMPLES: [(&str, &str); 11] = [
     ("target.tls", "[target.tls]\nca = \"ca.pem\"\nserver_name = \"broker.example\""),
+    (
+        "target.tls.test_ca",
+        "[target.tls]\nca = \"ca.pem\"\n\
+         test_ca = { cert = \"ca.pem\", key = \"ca.key\", common_name = \"meter-{{i}}\" }",
+    ),
     ("load", "[load]\nthreads = 2\ntiming = \"batch\""),
     ("thresholds", "[thresholds]\ne2e_p99 = \"<10ms\"\nlost = \"==0\""),
     (

@@ -147,6 +147,12 @@ mod tests {
             ("", "no_such_key = 1\n".to_owned()),
             ("target", "name = 'x'\n[groups]\n[target]\nno_such_key = 1\n".to_owned()),
             ("target.tls", "name = 'x'\n[groups]\n[target.tls]\nno_such_key = 1\n".to_owned()),
+            (
+                "target.tls.test_ca",
+                "name = 'x'\n[groups]\n[target.tls]\n\
+                 test_ca = { cert = 'c', key = 'k', no_such_key = 1 }\n"
+                    .to_owned(),
+            ),
             ("targets", "name = 'x'\n[groups]\n[targets.b]\nno_such_key = 1\n".to_owned()),
             ("bridges", "name = 'x'\n[groups]\n[[bridges]]\nno_such_key = 1\n".to_owned()),
             ("actions", "name = 'x'\n[groups]\n[[actions]]\nno_such_key = 1\n".to_owned()),

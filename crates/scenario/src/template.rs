@@ -187,6 +187,11 @@ impl Template {
         Ok(Self(parts.collect::<Result<_, String>>()?))
     }
 
+    /// The same string for all clients, as it stands.
+    pub fn literal(text: impl Into<String>) -> Self {
+        Self(vec![Part::Text(text.into())])
+    }
+
     /// The string for client `index` (from 0) of its group, when one machine generates all load.
     pub fn expand(&self, index: u64) -> String {
         self.expand_at(ClientPlace::new(index, 1))
@@ -211,6 +216,11 @@ impl Template {
     /// Whether different clients can get different strings.
     pub fn varies(&self) -> bool {
         self.0.iter().any(|part| matches!(part, Part::Number(..) | Part::Draw(_)))
+    }
+
+    /// Whether all clients of all machines get the same string, which has no expression.
+    pub fn is_plain(&self) -> bool {
+        self.0.iter().all(|part| matches!(part, Part::Text(_)))
     }
 
     /// Whether any two of the first `clients` clients surely get different strings.
@@ -337,7 +347,9 @@ mod tests {
             let template = Template::parse(ambiguous).expect("parses");
             assert!(!template.is_unique(400, 1), "{ambiguous}");
         }
-        assert!(!Template::parse("constant").expect("parses").varies());
+        let constant = Template::parse("constant").expect("parses");
+        assert!(!constant.varies() && constant.is_plain() && !plus.is_plain());
+        assert_eq!(Template::literal("{{i}}").expand(7), "{{i}}");
     }
 
     #[test]

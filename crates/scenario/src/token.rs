@@ -50,6 +50,19 @@ pub enum Claim {
     Plain(VarValue),
 }
 
+impl Claim {
+    /// Refuses the claims that follow from the lifetime of a token.
+    ///
+    /// # Errors
+    /// A sentence that names the claim.
+    pub fn check_name(name: &str) -> Result<(), String> {
+        match name {
+            "iat" | "exp" => Err(format!("the claim '{name}' follows from the lifetime")),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A key that signs tokens, and the file that it comes from. Its text form is the latter only.
 #[derive(Clone, Serialize)]
 pub struct TokenKey {

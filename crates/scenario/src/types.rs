@@ -1,7 +1,6 @@
 //! A checked scenario. Its serialised form is a scenario file again.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 use tacho_load::{ScramHash, TokenClaims};
@@ -18,6 +17,7 @@ use super::rows::Rows;
 use super::source_address::SourceAddresses;
 use super::stream::{Model, Publish};
 use super::template::{ClientPlace, Template};
+use super::tls::TlsOptions;
 use super::token::Token;
 use super::vars::VarValue;
 use crate::threshold::Thresholds;
@@ -80,38 +80,6 @@ pub struct Target {
     /// How often the run kills it and starts it again.
     #[serde(skip_serializing_if = "is_zero")]
     pub kills: u32,
-}
-
-/// How connections to the broker are encrypted. Only `mqtts://` and `wss://` look at it.
-///
-/// Files are PEM; their paths count from the current directory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct TlsOptions {
-    /// Certificates to trust, instead of the system's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ca: Option<PathBuf>,
-    /// The clients' own certificate, with its chain.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cert: Option<PathBuf>,
-    /// The private key to it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<PathBuf>,
-    /// Accept any certificate of the broker.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub insecure: bool,
-    /// The name that the broker's certificate must have, instead of the host's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server_name: Option<String>,
-    /// Application protocols to offer (ALPN).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub alpn: Vec<String>,
-}
-
-impl TlsOptions {
-    /// Is nothing said?
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// Protocol version of the clients.

@@ -1,6 +1,7 @@
 //! The scenario `login`, end to end, against this broker with users.
 #![cfg(target_os = "linux")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -73,19 +74,34 @@ struct Run {
     page: String,
 }
 
-/// Runs `login` with five users for a second.
+/// Runs `login` with five users, all with the password, for a second.
 fn run(folder: &Path, broker: &Broker, more: &[&str]) -> Run {
+    let password = folder.join("password");
+    let credentials =
+        ["--username", "user{{i}}", "--password-file", password.to_str().expect("a name")];
+    run_as(folder, broker, &[&credentials, more].concat())
+}
+
+/// The same with other credentials.
+fn run_as(folder: &Path, broker: &Broker, more: &[&str]) -> Run {
     let directory = folder.join("run");
     let mut run = tacho();
     run.args(["run", "login", "--var", "users=5", "--var", "rate=100/s", "--var", "warmup=500ms"]);
-    run.args(["--hold", "1s", "--username", "user{{i}}", "--password-file"]);
-    run.arg(folder.join("password")).args(["--broker", &format!("mqtt://{}", broker.address)]);
+    run.args(["--hold", "1s", "--broker", &format!("mqtt://{}", broker.address)]);
     run.args(more).arg("--dir").arg(&directory);
     let output = run.output().expect("starts");
     let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap_or_default();
     let record = serde_json::from_str(&read("summary.json"));
     let record = record.unwrap_or_else(|error| panic!("{error}: {}", said(&output)));
     Run { output, record, page: read("report.html") }
+}
+
+/// The rows of a table of the run, by column.
+fn rows_of(folder: &Path, name: &str) -> Vec<BTreeMap<String, String>> {
+    let text = fs::read_to_string(folder.join("run").join(name)).expect("reads");
+    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
+    let head: Vec<String> = lines.next().expect("a head").collect();
+    lines.map(|cells| head.iter().cloned().zip(cells).collect()).collect()
 }
 
 fn kind<'v>(logins: &'v Value, name: &str) -> &'v Value {
@@ -129,6 +145,28 @@ fn expected_refusals_are_no_failures() {
         assert!(table.contains(words), "{words}: {table}");
     }
     assert!(page.contains("<h3>Logins</h3>") && page.contains("unknown user"));
+    // Charts of logins instead of empty ones of messages.
+    assert!(
+        page.contains("<figcaption>Logins per second")
+            && page.contains("<figcaption>Login latency")
+    );
+    assert!(!page.contains("<figcaption>Messages per second") && !page.contains("class=\"empty\""));
+    let seconds = rows_of(folder.path(), "timeseries.csv");
+    let sum = |column: &str| -> f64 {
+        let number = |name: &str, row: &BTreeMap<String, String>| row[name].parse::<f64>();
+        let per_row = seconds
+            .iter()
+            .map(|row| Some(number(column, row).ok()? * number("length_s", row).ok()?));
+        per_row.map(|value| value.expect("a number")).sum()
+    };
+    // Those of the warm-up, too.
+    let (accepted, refused) = (sum("login_accepted_per_s"), sum("login_refused_per_s"));
+    assert!((accepted - 120.0).abs() < 10.0, "{accepted}");
+    assert!((accepted + refused - 150.0).abs() < 2.0, "{accepted} {refused}");
+    assert!(seconds.iter().any(|row| !row["login_p50_us"].is_empty()), "{seconds:?}");
+    let steps = rows_of(folder.path(), "steps.csv");
+    let accepted = all[0].to_string();
+    assert_eq!((&steps[0]["logins_accepted"], &steps[0]["login_count"]), (&accepted, &accepted));
     let headlines = record["headlines"].as_array().expect("headlines");
     let named = |name: &str| headlines.iter().find(|headline| headline["name"] == name);
     assert_eq!(named("logins_right").expect("is there")["value"], 100.0);
@@ -304,5 +342,70 @@ fn tokens_that_would_end_and_keys_that_cannot_sign_are_refused() {
         assert_eq!(output.status.code(), Some(104), "{token}: {}", said(&output));
         assert!(said(&output).contains(words), "{token}: {}", said(&output));
         assert!(!said(&output).contains("too short"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn flags_have_clients_log_in_by_scram_and_by_tokens() {
+    let folder = folder(&USERS);
+    let users = folder.path().join("users");
+    let broker = Broker::start(&["--password-file", users.to_str().expect("a name")]);
+    let wrong = ["--var", "wrong_share=0.2"];
+    let by_scram = run(folder.path(), &broker, &[&["--scram", "sha256"][..], &wrong].concat());
+    assert_decided(&by_scram.record["steps"][0]);
+    let resolved = fs::read_to_string(folder.path().join("run/scenario.toml")).expect("reads");
+    assert!(resolved.contains("scram = \"sha256\""), "{resolved}");
+
+    let folder = TempDir::new().expect("a folder");
+    let key = folder.path().join("sign.key");
+    fs::write(&key, SECRET).expect("writes");
+    let broker = token_broker(folder.path(), SECRET);
+    let key = key.to_str().expect("a name");
+    let token = ["--token-key", key, "--token-claim", "aud=mqtt", "--token-place", "auth"];
+    let by_token = run_as(folder.path(), &broker, &[&token[..], &wrong].concat());
+    assert_decided(&by_token.record["steps"][0]);
+    let resolved = fs::read_to_string(folder.path().join("run/scenario.toml")).expect("reads");
+    assert!(resolved.contains("place = \"auth\"") && !resolved.contains(SECRET), "{resolved}");
+}
+
+#[test]
+fn flags_of_logins_that_contradict_each_other_are_refused() {
+    let folder = folder(&[]);
+    let file = |name: &str| folder.path().join(name).to_str().expect("a name").to_owned();
+    fs::write(file("sign.key"), SECRET).expect("writes");
+    let (key, password) = (file("sign.key"), file("password"));
+    for (arguments, code, words) in [
+        (&["--scram", "sha256", "--token-key", &key][..], 1, "cannot be used with"),
+        (&["--scram", "md5"], 1, "md5"),
+        (&["--token-claim", "aud=mqtt"], 1, "--token-key"),
+        (&["--token-key", &key, "--token-claim", "exp=1"], 1, "follows from the lifetime"),
+        (&["--token-key", &key, "--token-claim", "=x"], 1, "NAME=VALUE"),
+        (&["--token-key", &key, "--token-place", "header"], 1, "password, username or auth"),
+        (&["--token-key", &key, "--token-lifetime", "0s"], 1, "at least a second"),
+        (&["--token-key", &key, "--token-algorithm", "RS256"], 104, "is not for a secret"),
+        (&["--token-key", "/nowhere"], 104, "cannot read the token key '/nowhere'"),
+        (&["--token-key", &key, "--password-file", &password], 104, "beside --token-key"),
+        (&["--token-key", &key, "--var", "unknown_share=0.1"], 104, "'unknown_share'"),
+        (&["--scram", "sha256"], 104, "log in by SCRAM and have no user name"),
+        (&["--scram", "sha256", "--username", "u"], 104, "log in by SCRAM and have no password"),
+        (
+            &[
+                "--scram",
+                "sha256",
+                "--username",
+                "u",
+                "--password-file",
+                &password,
+                "--var",
+                "version=3.1.1",
+            ],
+            104,
+            "needs MQTT 5",
+        ),
+    ] {
+        let output = tacho().args(["run", "login"]).args(arguments).output().expect("starts");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(words), "{arguments:?}: {}", said(&output));
+        assert!(!said(&output).contains(SECRET), "{}", said(&output));
     }
 }

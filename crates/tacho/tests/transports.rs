@@ -117,6 +117,7 @@ fn own_broker_over_tcp() {
 /// Certificates in files.
 struct Authority {
     ca: PathBuf,
+    ca_key: PathBuf,
     folder: PathBuf,
     issuer: Issuer<'static, KeyPair>,
 }
@@ -129,14 +130,19 @@ impl Authority {
         params.distinguished_name.push(DnType::CommonName, name);
         let ca = folder.join(format!("{name}.pem"));
         fs::write(&ca, params.self_signed(&key).expect("signs").pem()).expect("writes");
-        Self { ca, folder: folder.to_owned(), issuer: Issuer::new(params, key) }
+        let ca_key = folder.join(format!("{name}.key"));
+        fs::write(&ca_key, key.serialize_pem()).expect("writes");
+        Self { ca, ca_key, folder: folder.to_owned(), issuer: Issuer::new(params, key) }
     }
 
     /// The files of a certificate and its key.
     fn issue(&self, file: &str) -> (String, String) {
-        let key = KeyPair::generate().expect("a key");
         let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let params = CertificateParams::new(names).expect("names");
+        self.sign(file, &CertificateParams::new(names).expect("names"))
+    }
+
+    fn sign(&self, file: &str, params: &CertificateParams) -> (String, String) {
+        let key = KeyPair::generate().expect("a key");
         let cert = params.signed_by(&key, &self.issuer).expect("signs");
         let path = |extension: &str| self.folder.join(format!("{file}.{extension}"));
         fs::write(path("pem"), cert.pem()).expect("writes");
@@ -339,4 +345,134 @@ fn bad_certificates_end_the_broker_with_a_sentence() {
     }
     let useless = tacho(&["broker", "--listen", "ws://127.0.0.1:0", "--self-signed", "x"]).output();
     assert_eq!(useless.expect("starts").status.code(), Some(104));
+}
+
+/// A broker whose clients must be those that their certificates name.
+fn broker_with_certificate_step(folder: &Path, authority: &Authority) -> Broker {
+    let (cert, key) = authority.issue("server");
+    let config = folder.join("broker.toml");
+    let tls = format!("cert = '{cert}'\nkey = '{key}'\nclient_ca = '{}'\n", text(&authority.ca));
+    let listener = "address = '127.0.0.1:0'\ntransport = 'tls'\nrequire_client_certificate = true\n\
+                    certificate_user = 'cn'\ncertificate_client_id = 'equal'\n";
+    fs::write(&config, format!("[tls]\n{tls}[[listeners]]\n{listener}")).expect("writes");
+    Broker::start(&["--config", &text(&config), "--shards", "1"])
+}
+
+/// Runs `login` with five users for a second.
+fn login(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = tacho(&["run", "login", "--quiet", "--force", "--hold", "1s"]);
+    command.env_remove("TACHO_USERNAME").env_remove("TACHO_PASSWORD");
+    for var in ["users=5", "rate=50/s", "warmup=0s"] {
+        command.args(["--var", var]);
+    }
+    command.arg("--dir").arg(directory).args(arguments).output().expect("starts")
+}
+
+/// All 50 were let in, each by a handshake of its own, and no key is in the results.
+fn assert_all_let_in(directory: &Path) {
+    let summary = summary(directory);
+    let kinds = &summary["steps"][0]["logins"]["kinds"];
+    assert_eq!((&kinds[0]["due"], &kinds[0]["accepted"]), (&50.into(), &50.into()), "{summary:#}");
+    for entry in fs::read_dir(directory).expect("a folder").flatten() {
+        let bytes = fs::read(entry.path()).unwrap_or_default();
+        let found = bytes.windows(11).any(|window| window == b"PRIVATE KEY");
+        assert!(!found, "a key is in {}", entry.path().display());
+    }
+}
+
+#[test]
+fn each_client_presents_a_certificate_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let authority = Authority::new(folder.path(), "ca");
+    let broker = broker_with_certificate_step(folder.path(), &authority);
+    for client in 0..5 {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, format!("login_{client}"));
+        authority.sign(&format!("client-{client}"), &params);
+    }
+    let (url, ca) = (broker.url("tls"), text(&authority.ca));
+    let [cert, key] = ["pem", "key"]
+        .map(|extension| text(&folder.path().join(format!("client-{{{{i}}}}.{extension}"))));
+    let run = folder.path().join("run");
+    let from_files = ["--broker", &url, "--ca", &ca, "--cert", &cert, "--key", &key];
+    let output = login(&run, &from_files);
+    assert_all_let_in(&run);
+    assert!(matches!(output.status.code(), Some(0 | 105 | 111)), "{output:?}");
+    // The resolved scenario gives the same certificates again.
+    let resolved = run.join("scenario.toml");
+    let check = tacho(&["scenario", "check"]).arg(&resolved).output().expect("starts");
+    assert_eq!(
+        String::from_utf8_lossy(&check.stdout),
+        fs::read_to_string(&resolved).expect("reads")
+    );
+    // One certificate for all is that of one client only.
+    let [one, its_key] = [&cert, &key].map(|path| path.replace("{{i}}", "1"));
+    let output = login(&run, &["--broker", &url, "--ca", &ca, "--cert", &one, "--key", &its_key]);
+    assert_eq!(output.status.code(), Some(110), "{output:?}");
+    let refused = |words: &[&str]| {
+        let output = login(&run, &from_files);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(104), "{said}");
+        words.iter().for_each(|word| assert!(said.contains(word), "{word}: {said}"));
+    };
+    let file = |name: &str| folder.path().join(name);
+    fs::copy(file("client-2.key"), file("client-3.key")).expect("copies");
+    refused(&["the client 'login_3' has no certificate", "client-3.key", "cannot be used"]);
+    fs::remove_file(file("client-3.pem")).expect("is there");
+    refused(&["the client 'login_3' has no certificate", "cannot read", "client-3.pem"]);
+}
+
+#[test]
+fn a_test_ca_signs_certificates_of_clients() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let authority = Authority::new(folder.path(), "ca");
+    let stranger = Authority::new(folder.path(), "stranger");
+    let broker = broker_with_certificate_step(folder.path(), &authority);
+    let (url, ca, key) = (broker.url("tls"), text(&authority.ca), text(&authority.ca_key));
+    let run = folder.path().join("run");
+    let base = ["--broker", &url, "--ca", &ca, "--test-ca", &ca, "--test-ca-key"];
+    let with = |key: &str, more: &[&str]| login(&run, &[&base[..], &[key], more].concat());
+    with(&key, &[]);
+    assert_all_let_in(&run);
+    let resolved = fs::read_to_string(run.join("scenario.toml")).expect("reads");
+    assert!(resolved.contains("test_ca") && resolved.contains(&key), "{resolved}");
+    // Other names are not let in.
+    let output = with(&key, &["--test-ca-name", "meter-{{i}}"]);
+    assert_eq!(output.status.code(), Some(110), "{output:?}");
+    for (key, words) in [
+        (text(&stranger.ca_key), "cannot be used"),
+        (ca.clone(), "there is no private key in"),
+        ("/nowhere/ca.key".to_owned(), "cannot read the private key /nowhere/ca.key"),
+    ] {
+        let output = with(&key, &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(104), "{said}");
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let output = with(&key, &["--cert", &ca, "--key", &key]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--cert"), "{output:?}");
+}
+
+#[test]
+fn certificates_come_from_one_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let authority = Authority::new(folder.path(), "ca");
+    let (ca, key) = (text(&authority.ca), text(&authority.ca_key));
+    let file = folder.path().join("own.toml");
+    for (keys, words) in [
+        (format!("test_ca = {{ cert = '{ca}' }}"), "the key 'key' is missing"),
+        (
+            format!("cert = '{ca}'\nkey = '{key}'\ntest_ca = {{ cert = '{ca}', key = '{key}' }}"),
+            "from files or from a CA for tests",
+        ),
+        ("cert = 'client-{{j}}.pem'\nkey = 'k'".to_owned(), "'j'"),
+        ("cert = 'client-{{i}}.pem'".to_owned(), "this certificate has no key"),
+    ] {
+        let scenario = format!("name = 'own'\n[target.tls]\n{keys}\n[groups.g]\nclients = 1\n");
+        fs::write(&file, scenario).expect("writes");
+        let output = tacho(&["scenario", "check"]).arg(&file).output().expect("starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(104), "{said}");
+        assert!(said.contains(words), "{words}: {said}");
+    }
 }

@@ -20,6 +20,9 @@ pub enum PlanError {
         /// Group name.
         group: String,
     },
+    /// A client's own certificate cannot be used.
+    #[error("{0}")]
+    Certificate(String),
     /// No client at all.
     #[error("a plan needs at least one client")]
     NoClients,

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tacho_net::tls::TlsClient;
+use tacho_net::tls::{TlsClient, TlsIdentity};
 use tacho_net::ws::WsClient;
 use tacho_net::{Filter, Layers};
 
@@ -26,7 +26,8 @@ pub enum Transport {
     /// Plain TCP.
     #[default]
     Tcp,
-    /// TLS. Connections that share it resume each other's TLS sessions.
+    /// TLS. Connections that share it resume each other's TLS sessions, but for those of clients
+    /// with certificates of their own.
     Tls(Arc<TlsClient>),
     /// WebSocket.
     Ws(WsClient),
@@ -38,16 +39,33 @@ impl Transport {
     /// Subprotocol in the WebSocket handshake.
     pub const SUBPROTOCOL: &str = "mqtt";
 
+    /// Whether connections are encrypted.
+    pub const fn uses_tls(&self) -> bool {
+        matches!(self, Self::Tls(_) | Self::Wss(..))
+    }
+
     /// The byte filter of a new connection; none for plain TCP.
     ///
     /// # Errors
     /// The TLS library cannot make the connection.
     pub fn filter(&self) -> io::Result<Option<Box<dyn Filter>>> {
+        self.filter_as(None)
+    }
+
+    /// The same of a client that presents a certificate of its own.
+    pub(crate) fn filter_as(
+        &self,
+        own: Option<&TlsIdentity>,
+    ) -> io::Result<Option<Box<dyn Filter>>> {
+        let secure = |tls: &TlsClient| match own {
+            None => tls.filter(),
+            Some(own) => tls.filter_as(own),
+        };
         Ok(match self {
             Self::Tcp => None,
-            Self::Tls(tls) => Some(Box::new(tls.filter()?)),
+            Self::Tls(tls) => Some(Box::new(secure(tls)?)),
             Self::Ws(ws) => Some(Box::new(ws.filter())),
-            Self::Wss(tls, ws) => Some(Box::new(Layers::new(tls.filter()?, ws.filter()))),
+            Self::Wss(tls, ws) => Some(Box::new(Layers::new(secure(tls)?, ws.filter()))),
         })
     }
 }

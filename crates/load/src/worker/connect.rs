@@ -142,7 +142,9 @@ impl Worker {
 
     /// The TCP connection is established: starts TLS or WebSocket, or sends CONNECT.
     pub(super) fn begin(&mut self, net: &mut Net<Self>, local: usize, conn: ConnId) {
-        match self.target_of(local).transport.filter() {
+        let client = &self.clients[local];
+        let own = &self.context.plan.groups[client.group].clients[client.rank].identity;
+        match self.target_of(local).transport.filter_as(own.as_ref()) {
             Ok(None) => self.send_connect(net, local, conn),
             Ok(Some(filter)) => {
                 self.clients[local].opened_ns = tacho_net::clock::now_ns();

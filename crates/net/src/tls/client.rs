@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
@@ -14,6 +14,7 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::error::{TlsError, connection_error};
 use super::filter::TlsFilter;
+use super::identity::TlsIdentity;
 use super::pem;
 use super::provider::provider;
 
@@ -68,9 +69,7 @@ impl TlsClient {
         let mut config = match (&settings.cert, &settings.key) {
             (None, None) => builder.with_no_client_auth(),
             (Some(cert), Some(key)) => {
-                let chain =
-                    pem::certificates(pem::CERTIFICATE, cert, &pem::read(pem::CERTIFICATE, cert)?)?;
-                let private = pem::private_key(key, &pem::read(pem::PRIVATE_KEY, key)?)?;
+                let (chain, private) = pem::pair(cert, key)?;
                 builder.with_client_auth_cert(chain, private).map_err(|error| {
                     TlsError::Unusable {
                         cert: cert.clone(),
@@ -90,7 +89,22 @@ impl TlsClient {
     /// # Errors
     /// When rustls cannot create the connection.
     pub fn filter(&self) -> io::Result<TlsFilter> {
-        let config = Arc::clone(&self.config);
+        self.open(Arc::clone(&self.config))
+    }
+
+    /// As [`TlsClient::filter`], with the certificate of one of many clients. Every handshake is a
+    /// full one: a session that resumed would tell the server nothing about the certificate.
+    ///
+    /// # Errors
+    /// When rustls cannot create the connection.
+    pub fn filter_as(&self, identity: &TlsIdentity) -> io::Result<TlsFilter> {
+        let mut config = ClientConfig::clone(&self.config);
+        config.client_auth_cert_resolver = identity.resolver();
+        config.resumption = Resumption::disabled();
+        self.open(Arc::new(config))
+    }
+
+    fn open(&self, config: Arc<ClientConfig>) -> io::Result<TlsFilter> {
         let connection = ClientConnection::new(config, self.server_name.clone());
         Ok(TlsFilter::new(connection.map_err(|error| connection_error(&error))?.into(), 0))
     }

@@ -47,6 +47,13 @@ pub enum TlsError {
         /// The reason.
         why: String,
     },
+    /// The key of a CA cannot sign certificates.
+    #[error(
+        "the private key {} of the CA cannot sign certificates: it must be RSA, P-256, P-384 or \
+         Ed25519 in PKCS#8 form ('openssl pkcs8 -topk8 -nodes' converts it)",
+        .0.display()
+    )]
+    AuthorityKey(PathBuf),
     /// The certificates to trust cannot be used.
     #[error("the CA certificates in {} cannot be used: {why}", path.display())]
     Authorities {

@@ -6,6 +6,7 @@
 mod client;
 mod error;
 mod filter;
+mod identity;
 mod pem;
 mod provider;
 mod server;
@@ -13,4 +14,5 @@ mod server;
 pub use client::{TlsClient, TlsClientSettings};
 pub use error::TlsError;
 pub use filter::TlsFilter;
+pub use identity::{TestAuthority, TlsIdentity};
 pub use server::{ClientCertificates, TlsReloaded, TlsServer, TlsServerSettings};

@@ -38,6 +38,15 @@ pub(super) fn private_key(path: &Path, pem: &[u8]) -> Result<PrivateKeyDer<'stat
     })
 }
 
+/// A certificate with its chain, and its private key.
+pub(super) fn pair(
+    cert: &Path,
+    key: &Path,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+    let chain = certificates(CERTIFICATE, cert, &read(CERTIFICATE, cert)?)?;
+    Ok((chain, private_key(key, &read(PRIVATE_KEY, key)?)?))
+}
+
 pub(super) fn authorities(path: &Path, pem: &[u8]) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(AUTHORITY, path, pem)? {

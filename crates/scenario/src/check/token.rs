@@ -8,9 +8,6 @@ use crate::raw::{RawClaim, RawConnect, RawToken};
 use crate::token::{Claim, Token, TokenKey, TokenPlace};
 use crate::vars::VarValue;
 
-/// Claims that the load sets.
-const TIMES: [&str; 2] = ["iat", "exp"];
-
 impl Checker<'_> {
     pub(super) fn token(&self, raw: &RawConnect) -> Checked<Option<Token>> {
         let Some(spanned) = &raw.token else { return Ok(None) };
@@ -37,10 +34,8 @@ impl Checker<'_> {
             })?,
         };
         let claims = claims.iter().map(|(name, claim)| {
-            if TIMES.contains(&name.get_ref().as_str()) {
-                let title = format!("the claim '{}' follows from the lifetime", name.get_ref());
-                return Err(self.error(name.span(), title).label("remove it"));
-            }
+            Claim::check_name(name.get_ref())
+                .map_err(|title| self.error(name.span(), title).label("remove it"))?;
             Ok((name.get_ref().clone(), self.claim(claim)?))
         });
         Ok(Some(Token { key, claims: claims.collect::<Checked<_>>()?, lifetime, place }))

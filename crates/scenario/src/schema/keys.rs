@@ -149,11 +149,18 @@ const TARGET: &[Key] = &[
 
 const TLS: &[Key] = &[
     key("ca", Text, "PEM file of the authorities to trust instead of the system's."),
-    key("cert", Text, "PEM file of the clients' certificate."),
+    key("cert", Text, "PEM file of the clients' certificate; with {{i}} in it each has its own."),
     key("key", Text, "PEM file of that certificate's key."),
+    key("test_ca", Table(TEST_CA), "A CA for tests, which signs a certificate for each client."),
     key("insecure", Flag, "Do not verify the broker's certificate; false."),
     key("server_name", Text, "Name to verify instead of the host of the address."),
     key("alpn", Texts, "Application protocols to offer."),
+];
+
+const TEST_CA: &[Key] = &[
+    required("cert", Text, "PEM file of its certificate."),
+    required("key", Text, "PEM file of its private key (PKCS#8)."),
+    key("common_name", Text, "Common name of a client; its user name or client identifier."),
 ];
 
 const BRIDGE: &[Key] = &[

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use tacho_client::{ClientSettings, Message, MessageProperties};
 use tacho_codec::{QoS, Version};
-use tacho_scenario::{BrokerUrl, Scheme, TlsOptions};
+use tacho_scenario::{BrokerUrl, Scheme, Template, TlsOptions};
 
 use super::invalid;
 use super::properties::PropertyArguments;
@@ -220,10 +220,11 @@ impl ConnectionArguments {
         if self.ws && !url.scheme.is_web_socket() {
             return Err(invalid(&format!("{url} is no WebSocket: write ws:// or wss://")));
         }
+        let named = |path: &PathBuf| Template::literal(path.to_string_lossy());
         let tls = TlsOptions {
             ca: self.cafile.clone(),
-            cert: self.cert.clone(),
-            key: self.key.clone(),
+            cert: self.cert.as_ref().map(named),
+            key: self.key.as_ref().map(named),
             insecure: self.insecure,
             ..TlsOptions::default()
         };

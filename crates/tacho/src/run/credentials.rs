@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::Args;
 use tacho_scenario::{ClientIds, CredentialFile, Password, Scenario, Template};
 
+use super::login_arguments::LoginArguments;
 use super::named::Named;
 use crate::exit::{self, Failure};
 
@@ -44,6 +45,9 @@ pub(crate) struct CredentialArguments {
     #[arg(long = "credentials", value_name = "[NAME=]FILE",
           value_parser = |text: &str| Named::parse(text, read_credentials))]
     files: Vec<Named<CredentialFile>>,
+
+    #[command(flatten)]
+    login: LoginArguments,
 
     /// Allow mqtt://USER:PASSWORD@HOST in --broker: 'ps' shows it to all users of this machine
     #[arg(long)]
@@ -205,6 +209,8 @@ pub(super) fn apply<'a>(
     let password =
         std::env::var_os(Password::VARIABLE).map(|_| Password::in_environment(Password::VARIABLE));
     scenario.complete_credentials(username.as_ref(), password.as_ref());
+    given.login.apply(scenario, !given.passwords.is_empty())?;
+    scenario.check_tokens()?;
     scenario.check_logins()
 }
 

@@ -268,7 +268,7 @@ impl LoadArguments {
             if let Some(broker) = located.get(name) {
                 target.broker.clone_from(broker);
             }
-            target.tls = targets.transport.tls(target);
+            target.tls = targets.transport.tls(target).map_err(ScenarioError::new)?;
         }
         let only_named = scenario.has_only_named_targets();
         let of_broker =

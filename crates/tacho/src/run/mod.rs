@@ -8,6 +8,7 @@ mod follow;
 mod given_arguments;
 mod live_feed;
 mod load_arguments;
+mod login_arguments;
 mod named;
 mod progress;
 mod sources;

@@ -122,6 +122,12 @@ impl Target {
         {
             return useless(flag, "no broker with certificates of its own is reached by TLS");
         }
+        for target in targets.iter().filter(|target| target.shows_a_certificate()) {
+            // They are read or signed before anything is started, and kept for the run.
+            scenario
+                .prepare_certificates(&target.name)
+                .map_err(|why| Failure::new(exit::INVALID_CONFIG, why))?;
+        }
         if arguments.broker_cores.is_some() && !targets.iter().any(Self::starts_a_broker) {
             return useless("--broker-cores", "the run starts no broker");
         }

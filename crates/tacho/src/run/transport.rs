@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use tacho_load::{TlsClient, TlsClientSettings, Transport, WsClient};
-use tacho_scenario::{BrokerUrl, Scheme, Target, TlsOptions};
+use tacho_scenario::{BrokerUrl, Scheme, Target, Template, TestCa, TlsOptions};
 
 use crate::exit::{self, Failure};
 
@@ -24,13 +24,29 @@ pub(crate) struct TransportArguments {
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Client certificate with its chain (PEM)
-    #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
+    /// Client certificate with its chain (PEM); a template such as 'certs/{{i}}.pem' gives each
+    /// client its own
+    #[arg(long, value_name = "FILE", requires = "key", value_parser = Template::parse)]
+    cert: Option<Template>,
 
-    /// Private key of the client certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
+    /// Private key of the client certificate (PEM), may be a template, too
+    #[arg(long, value_name = "FILE", requires = "cert", value_parser = Template::parse)]
+    key: Option<Template>,
+
+    /// Sign a certificate for each client with this CA, instead of --cert (PEM)
+    ///
+    /// Its common name is the client's user name, or else its client identifier. It exists in
+    /// memory only.
+    #[arg(long, value_name = "FILE", requires = "test_ca_key", conflicts_with = "cert")]
+    test_ca: Option<PathBuf>,
+
+    /// Private key of the CA of --test-ca (PEM, PKCS#8)
+    #[arg(long, value_name = "FILE", requires = "test_ca")]
+    test_ca_key: Option<PathBuf>,
+
+    /// Common name in the certificates of --test-ca, a template such as 'meter-{{i}}'
+    #[arg(long, value_name = "NAME", requires = "test_ca", value_parser = Template::parse)]
+    test_ca_name: Option<Template>,
 
     /// Do not verify the broker's certificate; the run record notes it
     #[arg(long, conflicts_with = "ca")]
@@ -70,6 +86,7 @@ impl TransportArguments {
         [
             (self.ca.is_some(), "--ca"),
             (self.cert.is_some(), "--cert"),
+            (self.test_ca.is_some(), "--test-ca"),
             (self.insecure, "--insecure"),
             (self.server_name.is_some(), "--server-name"),
         ]
@@ -79,9 +96,12 @@ impl TransportArguments {
 
     /// The scenario's TLS options for a target, overridden by the flags; none for a broker
     /// without TLS.
-    pub(super) fn tls(&self, target: &Target) -> TlsOptions {
+    ///
+    /// # Errors
+    /// A sentence, when the CA of --test-ca cannot be used.
+    pub(super) fn tls(&self, target: &Target) -> Result<TlsOptions, String> {
         if target.broker.as_ref().is_some_and(|url| !url.scheme.uses_tls()) {
-            return TlsOptions::default();
+            return Ok(TlsOptions::default());
         }
         let mut tls = target.tls.clone();
         if self.ca.is_some() {
@@ -95,11 +115,16 @@ impl TransportArguments {
         if self.cert.is_some() {
             tls.cert.clone_from(&self.cert);
             tls.key.clone_from(&self.key);
+            tls.test_ca = None;
+        }
+        if let (Some(cert), Some(key)) = (&self.test_ca, &self.test_ca_key) {
+            (tls.cert, tls.key) = (None, None);
+            tls.test_ca = Some(TestCa::read(cert, key, self.test_ca_name.clone())?);
         }
         if self.server_name.is_some() {
             tls.server_name.clone_from(&self.server_name);
         }
-        tls
+        Ok(tls)
     }
 }
 
@@ -123,10 +148,11 @@ pub(crate) fn transport(url: &BrokerUrl, tls: &TlsOptions) -> Result<Transport, 
 }
 
 fn tls_client(url: &BrokerUrl, tls: &TlsOptions) -> Result<TlsClient, Failure> {
+    let (cert, key) = tls.shared_certificate().unzip();
     let settings = TlsClientSettings {
         ca: tls.ca.clone(),
-        cert: tls.cert.clone(),
-        key: tls.key.clone(),
+        cert,
+        key,
         insecure: tls.insecure,
         server_name: tls.server_name.clone().unwrap_or_else(|| url.host.clone()),
         alpn: tls.alpn.clone(),
@@ -180,14 +206,14 @@ mod tests {
             kills: 0,
         };
         let insecure = TransportArguments { insecure: true, ..TransportArguments::default() };
-        let merged = insecure.tls(&target("mqtts://a", &scenario));
+        let merged = insecure.tls(&target("mqtts://a", &scenario)).expect("merges");
         assert!(merged.insecure && merged.ca.is_none());
         assert_eq!((&merged.server_name, &merged.alpn), (&scenario.server_name, &scenario.alpn));
         let ca = TransportArguments { ca: Some("mine".into()), ..TransportArguments::default() };
         let trusting = TlsOptions { insecure: true, ..TlsOptions::default() };
-        let merged = ca.tls(&target("wss://a", &trusting));
+        let merged = ca.tls(&target("wss://a", &trusting)).expect("merges");
         assert!(!merged.insecure);
         assert_eq!(merged.ca, Some("mine".into()));
-        assert!(ca.tls(&target("mqtt://a", &scenario)).is_default());
+        assert!(ca.tls(&target("mqtt://a", &scenario)).expect("merges").is_default());
     }
 }
