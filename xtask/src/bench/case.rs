@@ -1,6 +1,7 @@
 //! The cases of the benchmark.
 
 use super::attack::Attack;
+use super::login::Method;
 use super::routing::Routing;
 
 /// One workload on one broker.
@@ -41,6 +42,8 @@ pub(super) enum Kind {
     Attack { attack: Attack, bare: bool },
     /// A scenario while clients with many subscriptions, plain or shared, leave at once.
     Leaving { load: Load, shared: bool },
+    /// Logins, at a moderate rate or as many as possible.
+    Login { method: Method, load: Load },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,6 +70,7 @@ impl Case {
             Kind::Floor { .. } | Kind::Disk => false,
             Kind::Load { subject, .. } => *subject != Subject::Mosquitto,
             Kind::Attack { bare, .. } => !bare,
+            Kind::Login { method, .. } => method.is_of_tacho(),
             _ => true,
         }
     }
@@ -135,6 +139,7 @@ pub(super) fn all() -> Vec<Case> {
     for attack in Attack::ALL {
         cases.extend([false, true].map(|bare| attacked(attack, bare)));
     }
+    cases.extend(Method::ALL.into_iter().flat_map(logins));
     cases.push(fan_in());
     cases.push(Case {
         name: "tacho_burst_10k".to_owned(),
@@ -148,6 +153,30 @@ pub(super) fn all() -> Vec<Case> {
         kind: Kind::Subscriptions,
     });
     cases
+}
+
+/// As many logins as possible, and at a moderate rate.
+fn logins(method: Method) -> [Case; 2] {
+    let case = |suffix, rate: u64, how: String| {
+        // Users that log in once are more than their logins.
+        let (users, warmup) = if method.is_once() { (15_000, "0s") } else { (50, "4s") };
+        let vars = vec![
+            ("users", users.to_string()),
+            ("rate", rate.to_string()),
+            ("warmup", warmup.to_owned()),
+            ("drain", "2s".to_owned()),
+        ];
+        Case {
+            name: format!("{}_{suffix}", method.name()),
+            what: format!("logins by {}, {how}", method.what()),
+            kind: Kind::Login { method, load: Load { scenario: "login", vars } },
+        }
+    };
+    let paced = method.paced_per_s();
+    [
+        case("most", method.most_per_s(), "as many as possible".to_owned()),
+        case("paced", paced, format!("{paced} per second")),
+    ]
 }
 
 fn leaving(shared: bool) -> Case {
@@ -253,5 +282,22 @@ impl Subject {
             Self::Durable => "durable",
             Self::Mosquitto => "mosquitto",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::bench::login;
+
+    #[test]
+    fn names_are_unique_and_those_of_logins_are_found_together() {
+        let all = all();
+        let names: BTreeSet<&str> = all.iter().map(|case| case.name.as_str()).collect();
+        assert_eq!(names.len(), all.len());
+        let logins = names.iter().filter(|name| name.contains(login::PART));
+        assert_eq!(logins.count(), 2 * Method::ALL.len());
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 /// Results of one run of one case. A metric name ends with its unit.
 #[derive(Clone, Debug, Serialize)]
@@ -17,7 +18,7 @@ pub(super) struct Sample {
 }
 
 /// All metrics of runs, in table order.
-pub(super) const METRICS: [&str; 46] = [
+pub(super) const METRICS: [&str; 52] = [
     "cpu_us_per_message",
     "cpu_us_per_delivery",
     "tps",
@@ -64,6 +65,12 @@ pub(super) const METRICS: [&str; 46] = [
     "turn_cpu_us_max",
     "turn_units_max",
     "metrics_us_max",
+    "logins_per_s",
+    "login_us_p50",
+    "login_us_p99",
+    "cpu_us_per_login",
+    "logins_undecided",
+    "logins_misjudged",
 ];
 
 /// Metrics with a table of their own, as few cases have them.
@@ -117,6 +124,9 @@ impl Sample {
             ("body_bytes_per_message", "B of body per message"),
             ("restart_ms", "ms to serve again"),
             ("drained_per_s", "drained per s"),
+            ("logins_per_s", "logins/s"),
+            ("login_us_p50", "us p50 of a login"),
+            ("login_us_p99", "us p99 of a login"),
         ];
         let mut line = format!("{:<26}", self.case);
         for (metric, unit) in shown {
@@ -134,6 +144,25 @@ impl Sample {
 impl Figures {
     pub(super) fn push(&mut self, sample: Sample) {
         self.samples.push(sample);
+    }
+
+    /// Those of a record; `None` if it has none.
+    pub(super) fn of_record(record: &Value) -> Option<Self> {
+        let sample = |kept: &Value| {
+            let text = |name: &str| Some(kept.get(name)?.as_str()?.to_owned());
+            let kept_metrics = kept.get("metrics")?.as_object()?;
+            let known =
+                METRICS.iter().filter_map(|name| Some((*name, kept_metrics.get(*name)?.as_f64()?)));
+            Some(Sample {
+                case: text("case")?,
+                round: usize::try_from(kept.get("round")?.as_u64()?).ok()?,
+                verdict: text("verdict")?,
+                reasons: Vec::new(),
+                metrics: known.collect(),
+            })
+        };
+        let samples = record.get("samples")?.as_array()?;
+        Some(Self { samples: samples.iter().map(sample).collect::<Option<_>>()? })
     }
 
     pub(super) fn samples(&self) -> &[Sample] {

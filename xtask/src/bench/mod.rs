@@ -11,6 +11,7 @@ mod disk;
 mod durable;
 pub(crate) mod figures;
 mod leavers;
+mod login;
 pub(crate) mod machine;
 mod partial;
 mod population;
@@ -50,10 +51,14 @@ pub(crate) struct Options {
     /// Run the durability cases instead of the speed cases
     #[arg(long)]
     durable: bool,
+    /// Write the table of BENCHMARKING.md again from the newest record of logins, without measuring
+    #[arg(long, conflicts_with_all = ["only", "durable", "quick", "against", "list"])]
+    render: bool,
     /// List the cases and exit
     #[arg(long)]
     list: bool,
-    /// Last part of the record's name under bench/runs; speed, or durability with --durable
+    /// Last part of the record's name under bench/runs; speed, or durability with --durable, or
+    /// login with --only login
     #[arg(long)]
     name: Option<String>,
     /// Another tacho program, such as a build of an earlier commit: every case of Tacho runs with
@@ -71,12 +76,24 @@ pub(crate) struct Options {
 impl Options {
     /// Last part of the record's name.
     fn name(&self) -> &str {
-        let default = if self.durable { "durability" } else { "speed" };
+        let default = match (self.durable, self.is_about_logins()) {
+            (true, _) => "durability",
+            (false, true) => login::PART,
+            (false, false) => "speed",
+        };
         self.name.as_deref().unwrap_or(default)
+    }
+
+    /// Only cases of logins are measured.
+    fn is_about_logins(&self) -> bool {
+        !self.durable && self.only == [login::PART]
     }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.render {
+        return login::table::render();
+    }
     let mut options = options.clone();
     if options.quick {
         options.rounds = 1;
@@ -101,6 +118,32 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     shell::run(shell::cargo().args(["build", "--release", "-p", "tacho", "-p", "xtask"]))?;
     let runners = Runners::new(&options)?;
     let started = machine::utc_now().context("cannot read the date")?;
+    let figures = measure(&options, &cases, &runners);
+    let mut results = match options.durable {
+        true => target::judge_durability(&figures),
+        false => target::judge(&figures),
+    };
+    if !options.only.is_empty() {
+        results.retain(|verdict| verdict.value.is_some());
+    }
+    if !results.is_empty() {
+        print!("\n{}", report::targets(&results));
+    }
+    if options.against.is_some() {
+        print!("\n{}", ratio::table(&cases, &figures));
+    }
+    if !options.quick {
+        let folder = report::write(&options, &started, &cases, &figures, &results)?;
+        println!("\nrecord: {}", folder.display());
+        if options.name() == login::PART {
+            login::table::render()?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs all cases round by round.
+fn measure(options: &Options, cases: &[Case], runners: &Runners) -> Figures {
     let mut figures = Figures::default();
     for round in 1..=options.rounds {
         // Every other round backwards: a drift of the machine favours no case.
@@ -124,19 +167,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             }
         }
     }
-    let results = match options.durable {
-        true => target::judge_durability(&figures),
-        false => target::judge(&figures),
-    };
-    print!("\n{}", report::targets(&results));
-    if options.against.is_some() {
-        print!("\n{}", ratio::table(&cases, &figures));
-    }
-    if !options.quick {
-        let folder = report::write(&options, &started, &cases, &figures, &results)?;
-        println!("\nrecord: {}", folder.display());
-    }
-    Ok(())
+    figures
 }
 
 /// The program of this tree, and the one compared with it.

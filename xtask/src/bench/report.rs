@@ -10,6 +10,7 @@ use serde_json::json;
 use super::Options;
 use super::case::Case;
 use super::figures::{FURTHER, Figures, METRICS, number};
+use super::login;
 use super::machine::Machine;
 use super::ratio;
 use super::target::Verdict;
@@ -79,8 +80,9 @@ fn readme(
     verdicts: &[Verdict],
 ) -> String {
     let (title, flag) = match options.durable {
-        true => ("Durability", " --durable"),
-        false => ("Speed", ""),
+        true => ("Durability", " --durable".to_owned()),
+        false if options.is_about_logins() => ("Logins", format!(" --only {}", login::PART)),
+        false => ("Speed", String::new()),
     };
     let mut text = format!("# {title}, {}\n\n", started.get(..10).unwrap_or(started));
     let _ = writeln!(
@@ -110,7 +112,9 @@ fn readme(
          this machine, they do not predict another one.\n",
         options.broker_cpu, options.generator_cpu, options.rounds, options.seconds
     );
-    let _ = writeln!(text, "## Targets\n\n{}", targets(verdicts));
+    if !verdicts.is_empty() {
+        let _ = writeln!(text, "## Targets\n\n{}", targets(verdicts));
+    }
     if options.against.is_some() {
         let _ = writeln!(text, "## Against the other program\n\n{}", ratio::table(cases, figures));
     }

@@ -21,6 +21,7 @@ use super::case::{Case, Kind, Load, Subject};
 use super::disk;
 use super::figures::Sample;
 use super::leavers::Leavers;
+use super::login::{self, Method, Programs, Site};
 use super::machine::free_port;
 use super::partial::{SENT_BYTES, partial_packets};
 use super::routing;
@@ -99,6 +100,9 @@ impl Runner {
             }
             Kind::Attack { attack, bare: false } => self.attacked(sample, *attack),
             Kind::Attack { attack, bare: true } => self.attacked_forwarder(sample, *attack),
+            Kind::Login { method, load } => {
+                self.login(sample, &self.dir(case, round)?, *method, load)
+            }
             Kind::Leaving { load, shared } => {
                 self.leaving(sample, &self.dir(case, round)?, load, *shared)
             }
@@ -347,6 +351,23 @@ impl Runner {
         let result = attack::measure(sample, attack, Victim { port, http: None }, length);
         pin(&[self.options.broker_cpu, self.options.generator_cpu])?;
         result
+    }
+
+    fn login(&self, sample: Sample, dir: &Path, method: Method, load: &Load) -> Result<Sample> {
+        let mosquitto = shell::find("mosquitto");
+        let programs = Programs { tacho: &self.tacho, mosquitto: mosquitto.as_deref() };
+        // What is started beside the broker is on the generator's core.
+        pin(&[self.options.generator_cpu])?;
+        // Not below the run's directory, which must not exist yet.
+        let site = Site::prepare(method, programs, &self.folder.join("login"));
+        pin(&[self.options.broker_cpu, self.options.generator_cpu])?;
+        let site = site?;
+        let mut broker = site.arguments.clone();
+        broker.push(format!("--broker-cores={}", self.options.broker_cpu));
+        let summary = self.tacho_run(load, dir, &broker, || {})?;
+        let mut sample = read_summary(sample, &summary)?;
+        login::figures(&mut sample, &summary)?;
+        Ok(sample)
     }
 
     fn leaving(&self, sample: Sample, dir: &Path, load: &Load, shared: bool) -> Result<Sample> {
