@@ -18,8 +18,12 @@ const DEPTH_MAX: usize = 4;
 const CHUNK: usize = 64 << 10;
 
 /// The files of a run directory with their types.
-const FILES: [(&str, &str); 21] = [
+const FILES: [(&str, &str); 25] = [
     ("report.html", "text/html; charset=utf-8"),
+    ("report.zh.html", "text/html; charset=utf-8"),
+    ("console.log", "text/plain; charset=utf-8"),
+    ("notes.json", "application/json"),
+    ("request.json", "application/json"),
     ("summary.json", "application/json"),
     ("environment.json", "application/json"),
     ("scenario.toml", "text/plain; charset=utf-8"),

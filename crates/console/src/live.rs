@@ -16,6 +16,7 @@ use tacho_http::Peer;
 use tacho_record::{ActionState, PartRow, ResourceRow, RunKind, RunRecord, SeriesRow};
 use tokio::sync::mpsc;
 
+use crate::access::is_same;
 use crate::address::Listen;
 use crate::error::ConsoleError;
 use crate::files;
@@ -270,7 +271,7 @@ async fn events(State(shared): State<Shared>, Extension(peer): Extension<Peer>) 
 
 async fn stop(State(shared): State<Shared>, headers: HeaderMap) -> Response {
     let given = headers.get(TOKEN_HEADER).map_or(&[][..], |value| value.as_bytes());
-    if !same(given, shared.token.as_bytes()) {
+    if !is_same(given, shared.token.as_bytes()) {
         let sentence = "Only the page that this run serves can stop it: reload it.\n";
         return (StatusCode::FORBIDDEN, sentence).into_response();
     }
@@ -283,23 +284,4 @@ async fn file(
     axum::extract::Path(file): axum::extract::Path<String>,
 ) -> Response {
     files::serve(shared.directory.to_path_buf(), file).await
-}
-
-/// Compares in a time that does not tell where they differ.
-fn same(given: &[u8], token: &[u8]) -> bool {
-    let differ = given.iter().zip(token).fold(0, |differ, (given, token)| differ | (given ^ token));
-    given.len() == token.len() && differ == 0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::same;
-
-    #[test]
-    fn tokens_are_compared_whole() {
-        assert!(same(b"abc", b"abc"));
-        for other in [&b""[..], b"ab", b"abd", b"abcd"] {
-            assert!(!same(other, b"abc"));
-        }
-    }
 }

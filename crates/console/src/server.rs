@@ -30,13 +30,24 @@ impl Server {
         cpus: Vec<usize>,
         end: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Self, ConsoleError> {
-        Self::spawn(listener, router, cpus, end).map_err(ConsoleError::Serve)
+        Self::spawn(listener, router, (LIMITS, cpus), end).map_err(ConsoleError::Serve)
+    }
+
+    /// The same for requests of up to `request_bytes_max`, anywhere on the machine.
+    pub(crate) fn start_for_uploads(
+        listener: TcpListener,
+        router: Router,
+        request_bytes_max: usize,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Self, ConsoleError> {
+        let limits = Limits { request_bytes_max, ..LIMITS };
+        Self::spawn(listener, router, (limits, Vec::new()), end).map_err(ConsoleError::Serve)
     }
 
     fn spawn(
         listener: TcpListener,
         router: Router,
-        cpus: Vec<usize>,
+        (limits, cpus): (Limits, Vec<usize>),
         end: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
@@ -57,10 +68,10 @@ impl Server {
                 }
                 // The measured threads come first.
                 tacho_net::lower_priority();
-                let served = tacho_http::serve(listener, router, LIMITS, Arc::default(), end);
+                let served = tacho_http::serve(listener, router, limits, Arc::default(), end);
                 // Fails only where the runtime does not take the listener: there is no page then.
                 let _ = runtime.block_on(served);
-                runtime.shutdown_timeout(LIMITS.farewell);
+                runtime.shutdown_timeout(limits.farewell);
             })?;
         Ok(Self { address, thread: Some(thread) })
     }

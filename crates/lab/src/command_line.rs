@@ -18,6 +18,12 @@ pub fn command_line() -> Vec<String> {
     words
 }
 
+/// The position of the first word that has a secret in it, which others on this machine could read.
+pub fn secret_word(words: &[String]) -> Option<usize> {
+    let shown = redacted(words.iter().cloned());
+    words.iter().zip(&shown).position(|(word, shown)| word != shown)
+}
+
 fn redacted(words: impl Iterator<Item = String>) -> Vec<String> {
     let mut hide_next = false;
     words
@@ -87,6 +93,8 @@ mod tests {
             ("--broker|mqtt://host/a@b", "--broker|mqtt://host/a@b"),
         ] {
             assert_eq!(shown(line), expected);
+            let words: Vec<String> = line.split('|').map(str::to_owned).collect();
+            assert_eq!(secret_word(&words).is_some(), line != expected, "{line}");
         }
     }
 }

@@ -81,6 +81,8 @@ pub fn estimate(scenario: &Scenario, costs: Costs<'_>) -> Result<Needs, PlanErro
         needs.connection_bytes_per_s = needs.connection_bytes_per_s.max(bytes_per_s);
         needs.in_per_s += rate;
         needs.out_per_s += out;
+        needs.in_bytes_per_s += bytes_per_s;
+        needs.out_bytes_per_s += bytes_per_s * receivers as f64;
         needs.generator_cores += (rate + out) / costs.per_core(block.qos, bytes);
     }
     Ok(needs)

@@ -50,6 +50,12 @@ impl Timestamp {
         Duration::try_from(since).ok().map(Self)
     }
 
+    /// The moment so many seconds later; a length that is none changes nothing.
+    pub fn after(self, seconds: f64) -> Self {
+        let length = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        Self(self.0.saturating_add(length))
+    }
+
     /// Nanoseconds within the second: a little entropy for a run's identity.
     pub fn subsecond_ns(self) -> u32 {
         self.0.subsec_nanos()

@@ -48,7 +48,9 @@ mod tls;
 mod token;
 mod trace;
 mod types;
+mod variables;
 mod vars;
+mod virtual_users;
 
 pub use action::{Action, ActionKind};
 pub use adjust::Adjustment;
@@ -79,4 +81,5 @@ pub use types::{
     Bridge, Connect, Group, LoadOptions, Phases, ProtocolVersion, Scenario, Subscribe, Target,
     Timing,
 };
+pub use variables::{ScenarioVariable, VariableKind};
 pub use vars::VarValue;

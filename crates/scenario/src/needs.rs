@@ -30,6 +30,10 @@ pub struct Needs {
     pub in_per_s: f64,
     /// Messages from the brokers per second.
     pub out_per_s: f64,
+    /// Payload to the brokers per second, in bytes.
+    pub in_bytes_per_s: f64,
+    /// Payload from the brokers per second, in bytes.
+    pub out_bytes_per_s: f64,
     /// Some publishers send as fast as the broker lets them: the rates are not known.
     pub closed: bool,
     /// Cores of the generator. An estimate, see [`MESSAGES_PER_CORE`].

@@ -3,10 +3,11 @@
 
 use std::fmt::Write as _;
 
+use super::BENCHMARK_GRAMMAR;
 use super::builtin::{BUILTIN, Builtin};
 use super::schema::keys::{Key, KeyKind, SCENARIO};
 use super::suite::{SUITES, Suite};
-use super::{BENCHMARK_GRAMMAR, SourceText};
+use super::variables::variable_lines;
 
 /// Defaults in words. A description ends with its default behind a semicolon.
 const WORDED: [&str; 11] = [
@@ -199,16 +200,8 @@ fn scenario(out: &mut String, builtin: &Builtin) {
     let description = quoted_value(builtin.text, "description").unwrap_or_default();
     let _ = write!(out, "\n### `{}`\n\n{description}\n\n", builtin.name);
     out.push_str("| variable | default | |\n|---|---|---|\n");
-    let SourceText { text, .. } = builtin.source();
-    let variables = text
-        .lines()
-        .skip_while(|line| *line != "[vars]")
-        .skip(1)
-        .take_while(|line| !line.starts_with('['))
-        .filter_map(|line| line.split_once(" = "));
-    for (name, rest) in variables {
-        let (value, about) = rest.split_once('#').unwrap_or((rest, ""));
-        let _ = writeln!(out, "| `{name}` | `{}` | {} |", value.trim(), cell(about.trim()));
+    for (name, value, about) in variable_lines(builtin.text) {
+        let _ = writeln!(out, "| `{name}` | `{value}` | {} |", cell(about));
     }
 }
 

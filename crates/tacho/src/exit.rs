@@ -75,9 +75,11 @@ impl Failure {
 impl From<ConsoleError> for Failure {
     fn from(error: ConsoleError) -> Self {
         let code = match &error {
-            ConsoleError::Bind { .. } | ConsoleError::Folder { .. } | ConsoleError::IsRun(_) => {
-                INVALID_CONFIG
-            }
+            ConsoleError::Bind { .. }
+            | ConsoleError::Folder { .. }
+            | ConsoleError::IsRun(_)
+            | ConsoleError::Served(_)
+            | ConsoleError::Access(_) => INVALID_CONFIG,
             ConsoleError::Serve(_) | ConsoleError::Token(_) => UNEXPECTED,
         };
         Self::new(code, error)

@@ -13,6 +13,8 @@ mod broker_command;
 mod calibrate;
 mod campaign;
 mod compare;
+mod console_preview;
+mod console_toolbox;
 mod convert;
 mod doctor;
 mod estimates;

@@ -29,6 +29,14 @@ impl OutArguments {
         self.outputs.is_empty()
     }
 
+    /// Checks what the arguments name, without opening it.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.outputs.iter().try_for_each(|text| match OutputTarget::parse_argument(text) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::new(exit::INVALID_CONFIG, format!("--out: {error}"))),
+        })
+    }
+
     /// Opens what the arguments name, or else the environment; the threads run on `cpus`.
     pub(crate) fn open(&self, cpus: Vec<usize>) -> Result<Outputs, Failure> {
         let invalid = |error| Failure::new(exit::INVALID_CONFIG, error);

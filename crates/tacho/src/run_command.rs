@@ -7,6 +7,7 @@ use tacho_lab::campaign::Performance;
 use tacho_lab::run::Ending;
 use tacho_record::RunKind;
 use tacho_report::summary_text;
+use tacho_scenario::Scenario;
 use tacho_scenario::suite::Suite;
 
 use crate::campaign;
@@ -103,6 +104,21 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         return Ok(exit::TARGET_UNREACHABLE);
     }
     Ok(exit::code_of(outcome.data.record.verdict, &outcome.ending))
+}
+
+impl RunArguments {
+    /// The scenario of the first run, checked as the command checks it before anything starts.
+    pub(crate) fn first_scenario(&self) -> Result<Scenario, Failure> {
+        if let Some(suite) = Suite::find(&self.scenario) {
+            return campaign::first_of_suite(&suite, &self.only, &self.load, &self.targets);
+        }
+        Fitting::new(&self.load, &self.targets)?.only_scenario(&self.scenario, &[])
+    }
+
+    /// Brokers and results.
+    pub(crate) fn parts(&self) -> (&TargetArguments, &OutputArguments) {
+        (&self.targets, &self.output)
+    }
 }
 
 /// The same load, held as long as the report of `suite` held it.

@@ -1,18 +1,23 @@
-//! `tacho serve`: past runs in a browser.
+//! `tacho serve`: the console.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
-use tacho_console::{ConsoleError, Listen, PastRunsPage, Stop, parse_address};
+use tacho_console::{Console, ConsoleError, ConsoleSettings, Listen, Stop, parse_address};
 
+use crate::console_toolbox::ConsoleToolbox;
 use crate::exit::{self, Failure};
 use crate::signals::stop_flag;
 
-/// Serve a page with past runs: their verdicts and figures, their reports and files.
+/// Serve the console: configure, start, watch, stop, list and compare runs in a browser, or by its
+/// API.
 ///
-/// It only reads, and only the files of run directories. Ends with Ctrl-C. The list shows runs that
-/// are still under way, too; 'tacho run --ui' gives them a page of their own.
+/// The printed link has a token, which the browser keeps; the folder keeps it in .console-token
+/// for the next start. Runs are processes of their own: they go on when the console ends, and it
+/// finds them again. One run goes on at a time, others wait in order. Ends with Ctrl-C.
+/// docs/console.md has the API.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {
     /// The folder with the run directories
@@ -23,16 +28,31 @@ pub(crate) struct ServeArguments {
     /// 127.0.0.1:9740, or a free port if that one is in use
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     listen: Option<SocketAddr>,
+
+    /// Further tokens: a file with a role and a token per line; 'viewer' may look, 'operator' may
+    /// start, stop and change runs, too
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
 }
 
 /// Serves until a signal comes.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<u8, Failure> {
     let listen = arguments.listen.map_or(Listen::Default, Listen::At);
     let stop = Stop::new(stop_flag()?);
-    let page = PastRunsPage::start(&arguments.dir, listen).map_err(failure)?;
-    eprintln!("{} runs in {}: {}", page.count(), arguments.dir.display(), page.url());
-    if !page.address().ip().is_loopback() {
-        eprintln!("warning: anyone with access to {} can read these runs", page.address());
+    let settings = ConsoleSettings {
+        folder: &arguments.dir,
+        listen,
+        token_file: arguments.token_file.as_deref(),
+        toolbox: Arc::new(ConsoleToolbox),
+    };
+    let console = Console::start(&settings).map_err(failure)?;
+    eprintln!("{} runs in {}: {}", console.count(), arguments.dir.display(), console.url());
+    if !console.address().ip().is_loopback() {
+        eprintln!(
+            "warning: {} is reached from elsewhere, and HTTP shows tokens to the network: put a \
+             proxy with TLS in front",
+            console.address()
+        );
     }
     stop.wait();
     Ok(exit::OK)

@@ -129,7 +129,7 @@ statements! {
 
 impl Lang {
     /// The reasons of a verdict; the `sentences` of an old record as they are.
-    pub(crate) fn reasons(self, sentences: &[String], causes: &[Cause]) -> Vec<String> {
+    pub fn reasons(self, sentences: &[String], causes: &[Cause]) -> Vec<String> {
         match causes {
             [] => sentences.to_vec(),
             causes => causes.iter().map(|cause| self.cause(cause)).collect(),

@@ -6,7 +6,7 @@ use tacho_scenario::format;
 
 impl Lang {
     /// The meaning of a verdict, as a self-contained sentence.
-    pub(crate) const fn meaning(self, verdict: Verdict, is_single: bool) -> &'static str {
+    pub const fn meaning(self, verdict: Verdict, is_single: bool) -> &'static str {
         let (english, chinese) = match verdict {
             Verdict::Ok if is_single => {
                 ("The broker carried the whole offered load.", "Broker 承载了全部施加的负载。")

@@ -92,15 +92,9 @@ fn parse_value(text: &str) -> Result<f64, String> {
 
 /// Searches; the exit code is 0 for a confirmed result.
 pub(crate) fn capacity(arguments: &CapacityArguments) -> Result<u8, Failure> {
-    let start = arguments.load.try_scenario(&arguments.scenario, &[], &arguments.targets);
-    let plan = arguments.plan(&start.map_err(|error| failure(&error))?)?;
-    let fitting = Fitting::new(&arguments.load, &arguments.targets)?.trusting_only_calibrations();
+    let (plan, fitting) = (arguments.whole_plan()?, arguments.fitting()?);
     let scenario = |value, hold| arguments.trial(&fitting, value, hold);
-    let first = scenario(plan.from, arguments.trial).map_err(|error| failure(&error))?;
-    let first = first.map_err(|obstacle| {
-        let needs = Lang::En.obstacle(&obstacle);
-        Failure::new(exit::INVALID_CONFIG, format!("the first trial {needs}"))
-    })?;
+    let first = arguments.first_trial(&plan, &fitting)?;
     let about = Subject::scenario(&first);
     let sides = [(&arguments.targets, &first)];
     let mut campaign = Opened::begin(RunKind::Capacity, about, &sides, &arguments.output)?;
@@ -117,6 +111,33 @@ pub(crate) fn capacity(arguments: &CapacityArguments) -> Result<u8, Failure> {
 }
 
 impl CapacityArguments {
+    /// The scenario of the first trial.
+    pub(crate) fn first_scenario(&self) -> Result<Scenario, Failure> {
+        self.first_trial(&self.whole_plan()?, &self.fitting()?)
+    }
+
+    /// Brokers and results.
+    pub(crate) fn parts(&self) -> (&TargetArguments, &OutputArguments) {
+        (&self.targets, &self.output)
+    }
+
+    fn whole_plan(&self) -> Result<SearchPlan, Failure> {
+        let start = self.load.try_scenario(&self.scenario, &[], &self.targets);
+        self.plan(&start.map_err(|error| failure(&error))?)
+    }
+
+    fn fitting(&self) -> Result<Fitting<'_>, Failure> {
+        Ok(Fitting::new(&self.load, &self.targets)?.trusting_only_calibrations())
+    }
+
+    fn first_trial(&self, plan: &SearchPlan, fitting: &Fitting<'_>) -> Result<Scenario, Failure> {
+        let first = self.trial(fitting, plan.from, self.trial).map_err(|error| failure(&error))?;
+        first.map_err(|obstacle| {
+            let needs = Lang::En.obstacle(&obstacle);
+            Failure::new(exit::INVALID_CONFIG, format!("the first trial {needs}"))
+        })
+    }
+
     /// The scenario with a value of the variable and a length; else what this machine lacks for it.
     fn trial(
         &self,

@@ -3,9 +3,9 @@
 use clap::Args;
 use tacho_lab::campaign::{LadderRequest, Rung, Subject, run_ladder};
 use tacho_record::RunKind;
-use tacho_scenario::TimeSpan;
 use tacho_scenario::steps::StepSpec;
 use tacho_scenario::threshold::Threshold;
+use tacho_scenario::{Scenario, TimeSpan};
 
 use super::{HOLD, Opened, parse_percent};
 use crate::exit::{self, Failure};
@@ -63,6 +63,16 @@ pub(crate) fn ladder(arguments: &LadderArguments) -> Result<u8, Failure> {
 }
 
 impl LadderArguments {
+    /// The scenario of the first step that this machine can run.
+    pub(crate) fn first_scenario(&self) -> Result<Scenario, Failure> {
+        Ok(self.request()?.first()?.clone())
+    }
+
+    /// Brokers and results.
+    pub(crate) fn parts(&self) -> (&TargetArguments, &OutputArguments) {
+        (&self.targets, &self.output)
+    }
+
     /// What they ask for: all scenarios are checked before anything runs.
     fn request(&self) -> Result<LadderRequest, Failure> {
         let mut load = self.load.clone();

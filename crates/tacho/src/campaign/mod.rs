@@ -18,7 +18,7 @@ pub(crate) use capacity::{CapacityArguments, capacity};
 pub(crate) use ladder::{LadderArguments, ladder};
 pub(crate) use opening::{Opened, Side};
 pub(crate) use repeats::repeats;
-pub(crate) use suite::suite;
+pub(crate) use suite::{first_of_suite, suite};
 
 /// Length of a step unless the arguments set one.
 const HOLD: TimeSpan = TimeSpan::from_secs(15);

@@ -21,14 +21,7 @@ pub(crate) fn suite(
     targets: &TargetArguments,
     output: &OutputArguments,
 ) -> Result<u8, Failure> {
-    let rows = rows(suite, only, load, targets)?;
-    if rows.is_empty() {
-        let names: Vec<&str> = suite.series.iter().map(|series| series.name.as_str()).collect();
-        return Err(Failure::new(
-            exit::INVALID_CONFIG,
-            format!("--only matches nothing in {}; its series: {}", suite.name, names.join(", ")),
-        ));
-    }
+    let rows = some_rows(suite, only, load, targets)?;
     let first = first_feasible(rows.iter().map(|row| &row.scenario), "rows")?;
     if !output.quiet {
         tell_misprints(only);
@@ -38,6 +31,35 @@ pub(crate) fn suite(
     let mut campaign = Opened::begin(RunKind::Suite, about, &[(targets, first)], output)?;
     let finished = run_suite(campaign.driver(), &rows)?;
     campaign.end(finished)
+}
+
+/// The scenario of the first row that this machine can run.
+pub(crate) fn first_of_suite(
+    suite: &Suite,
+    only: &[String],
+    load: &LoadArguments,
+    targets: &TargetArguments,
+) -> Result<Scenario, Failure> {
+    let rows = some_rows(suite, only, load, targets)?;
+    Ok(first_feasible(rows.iter().map(|row| &row.scenario), "rows")?.clone())
+}
+
+/// The rows that match, at least one.
+fn some_rows<'s>(
+    suite: &'s Suite,
+    only: &[String],
+    load: &LoadArguments,
+    targets: &TargetArguments,
+) -> Result<Vec<SuiteRow<'s>>, Failure> {
+    let rows = rows(suite, only, load, targets)?;
+    if rows.is_empty() {
+        let names: Vec<&str> = suite.series.iter().map(|series| series.name.as_str()).collect();
+        return Err(Failure::new(
+            exit::INVALID_CONFIG,
+            format!("--only matches nothing in {}; its series: {}", suite.name, names.join(", ")),
+        ));
+    }
+    Ok(rows)
 }
 
 /// The rows that match, each with its scenario or what this machine lacks for it.

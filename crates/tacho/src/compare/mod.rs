@@ -11,9 +11,10 @@ use tacho_record::{Comparison, SideCurve};
 use tacho_report::{
     comparison_badge, comparison_junit, comparison_markdown, comparison_text, write_comparison,
 };
+use tacho_scenario::Scenario;
 
 use crate::exit::{self, Failure};
-use crate::run::OutputArguments;
+use crate::run::{OutputArguments, TargetArguments};
 
 pub(crate) use arguments::CompareArguments;
 
@@ -22,6 +23,23 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
     match &arguments.what[..] {
         [scenario] => session::session(arguments, scenario),
         runs => stored::stored(arguments, runs),
+    }
+}
+
+impl CompareArguments {
+    /// The scenario of the first side.
+    pub(crate) fn first_scenario(&self) -> Result<Scenario, Failure> {
+        let scenario = self.what.first().map(String::as_str).unwrap_or_default();
+        let sides = sides::plan(self, scenario)?;
+        let first = sides.into_iter().next();
+        first
+            .map(|side| side.plan.scenario)
+            .ok_or_else(|| Failure::new(exit::UNEXPECTED, "there is nothing to compare"))
+    }
+
+    /// Brokers and results.
+    pub(crate) fn parts(&self) -> (&TargetArguments, &OutputArguments) {
+        (&self.targets, &self.output)
     }
 }
 

@@ -28,6 +28,11 @@ pub(crate) struct LoadArguments {
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = parse_var)]
     pub(crate) vars: Vec<(String, String)>,
 
+    /// Clients of a group of the scenario, instead of its own number, whatever --scale-clients
+    /// says; may be given several times
+    #[arg(long = "virtual-users", value_name = "GROUP=N", value_parser = parse_virtual_users)]
+    virtual_users: Vec<(String, u32)>,
+
     #[command(flatten)]
     pub(crate) adjust: AdjustArguments,
 
@@ -204,6 +209,14 @@ impl OutputArguments {
     }
 }
 
+/// Reads `GROUP=N`.
+fn parse_virtual_users(text: &str) -> Result<(String, u32), String> {
+    let found = text
+        .rsplit_once('=')
+        .and_then(|(group, count)| Some((group.trim().to_owned(), count.trim().parse().ok()?)));
+    found.ok_or_else(|| "write the name of a group and a number: pub=100".to_owned())
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TimingArgument {
     /// Spin for up to 95 % of a core of its own; sleep without one
@@ -228,7 +241,7 @@ impl LoadArguments {
     ) -> Result<Scenario, ScenarioError> {
         let vars: Vec<(String, String)> = self.vars.iter().chain(vars).cloned().collect();
         let scenario = Scenario::load(name, &vars, &self.adjust.adjustment(), Limits::NONE)?;
-        self.applied(scenario, targets)
+        self.applied(scenario.with_clients(&self.virtual_users)?, targets)
     }
 
     fn applied(

@@ -10,7 +10,9 @@ use crate::Program;
 fn idle_connections(program: &Program, large: &str) -> Vec<TcpStream> {
     let host = program.address;
     let half = format!("GET / HTTP/1.1\r\nHost: {host}\r\n");
-    let unread = format!("GET {large} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let token = program.access.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n"));
+    let token = token.unwrap_or_default();
+    let unread = format!("GET {large} HTTP/1.1\r\nHost: {host}\r\n{token}\r\n");
     let texts = ["", &half, &unread];
     let connect = |at: usize| {
         let mut stream = program.connect();
@@ -55,8 +57,8 @@ fn past_runs_are_served_beside_fifos_and_connections_that_do_not_read() {
     for _ in 0..8 {
         assert_eq!(program.status("GET /runs/odd/report.html"), 404);
     }
-    let (_, list) = program.ask("GET /api/runs");
-    assert!(list.contains("not a regular file"), "{list}");
+    let (_, run) = program.ask("GET /api/v1/runs/odd");
+    assert!(run.contains("not a regular file"), "{run}");
     fs::write(runs.join("large/summary.json"), "{}").expect("writes");
     assert_eq!(program.status("GET /runs/large/summary.json"), 200);
 }

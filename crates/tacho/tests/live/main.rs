@@ -33,6 +33,8 @@ struct Program {
     child: Child,
     stderr: BufReader<ChildStderr>,
     address: SocketAddr,
+    /// Of the console.
+    access: Option<String>,
 }
 
 impl Program {
@@ -46,7 +48,8 @@ impl Program {
             .spawn()
             .expect("starts");
         let stderr = BufReader::new(child.stderr.take().expect("is piped"));
-        let mut program = Self { child, stderr, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut program = Self { child, stderr, address, access: None };
         let mut said = String::new();
         loop {
             let mut line = String::new();
@@ -56,6 +59,8 @@ impl Program {
             if let Some((_, rest)) = line.split_once("http://") {
                 let address = rest.split('/').next().unwrap_or_default();
                 program.address = address.parse().expect("a numeric address");
+                program.access =
+                    rest.trim().split_once("?token=").map(|(_, token)| token.to_owned());
                 return program;
             }
         }
@@ -82,6 +87,9 @@ impl Program {
         let mut text = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
         if !headers.to_ascii_lowercase().contains("host:") {
             text.push_str(&format!("Host: {}\r\n", self.address));
+        }
+        if let Some(token) = &self.access {
+            text.push_str(&format!("Authorization: Bearer {token}\r\n"));
         }
         text.extend(headers.lines().flat_map(|line| [line, "\r\n"]));
         text.push_str("\r\n");
@@ -438,7 +446,7 @@ fn an_address_that_is_taken_is_named() {
 }
 
 #[test]
-fn past_runs_are_listed_and_only_their_files_are_served() {
+fn the_pages_of_the_console_are_fenced_and_serve_only_files_of_runs() {
     let place = tempfile::tempdir().expect("temporary directory");
     let runs = place.path().join("runs");
     let write = |path: &str, text: &str| {
@@ -446,40 +454,25 @@ fn past_runs_are_listed_and_only_their_files_are_served() {
         fs::create_dir_all(path.parent().expect("has one")).expect("creates");
         fs::write(path, text).expect("writes");
     };
-    let record = r#"{"name": "first", "started_at": "2026-01-02T03:04:05Z", "scenario": "symmetric",
-        "verdict": "ok", "steps": [{"tps": 20000.4, "latency_us": {"p99": 1500}, "cpu_percent": 61.0}]}"#;
-    write("20260102-first/summary.json", record);
+    write("20260102-first/summary.json", "{\"verdict\": \"ok\"}");
     write("20260102-first/report.html", "<title>a report</title>");
     write("20260102-first/steps/01-a b/report.html", "<title>a step</title>");
     write("20260102-first/id_rsa", "secret");
-    write("20260103-broken/summary.json", "{");
-    write("<b>odd/scenario.toml", "");
     fs::write(place.path().join("report.html"), "secret").expect("writes");
 
     let program =
         Program::start(&["serve", "--dir", runs.to_str().expect("UTF-8"), "--listen", "0"]);
-    let (head, page) = program.ask("GET /");
-    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    for shown in [
-        "2026-01-02 03:04:05",
-        "/runs/20260102-first/report.html",
-        "symmetric",
-        "20,000",
-        "1.50 ms",
-        "61 %",
-        "is damaged",
-        "no summary.json",
-        "%3Cb%3Eodd",
-    ] {
-        assert!(page.contains(shown), "no {shown} in {page}");
+    for path in ["/", "/new", "/runs", "/runs/20260102-first", "/compare?ids=a,b", "/trends"] {
+        let (head, page) = program.ask(&format!("GET {path}"));
+        let head = head.to_ascii_lowercase();
+        assert!(head.starts_with("http/1.1 200") && page.contains("id=\"root\""), "{path}: {head}");
+        assert!(head.contains("content-security-policy: default-src 'none'"), "{head}");
+        assert!(head.contains("frame-ancestors 'none'"), "{head}");
     }
-    assert!(!page.contains("<b>odd"), "{page}");
-    let (_, list) = program.ask("GET /api/runs");
-    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
-    assert_eq!(list[0]["directory"], "20260102-first");
-    assert_eq!(list[0]["verdict"], "ok");
-    assert!(list[1]["error"].is_string(), "{list}");
-
+    for path in ["/assets/console.js", "/assets/console.css", "/assets/uplot.js"] {
+        let (head, text) = program.ask(&format!("GET {path}"));
+        assert!(head.starts_with("HTTP/1.1 200") && text.len() > 1000, "{path}: {head}");
+    }
     for (path, title) in [
         ("/runs/20260102-first/report.html", "a report"),
         ("/runs/20260102-first/steps/01-a%20b/report.html", "a step"),
@@ -495,8 +488,6 @@ fn past_runs_are_listed_and_only_their_files_are_served() {
         "/runs/20260102-first/..%2f..%2freport.html",
         "/runs/20260102-first/../../report.html",
         "/runs/20260102-first/id_rsa",
-        "/runs/20260102-first/",
-        "/runs/20260102-first",
         "/runs//etc/passwd",
         "/runs/%2fetc%2fpasswd",
         "/runs/20260102-first/report.html%00",
@@ -510,7 +501,7 @@ fn past_runs_are_listed_and_only_their_files_are_served() {
         assert!(!body.contains("secret"), "{path}");
     }
     assert_eq!(program.status("GET /\nHost: evil.example"), 403);
-    assert_eq!(program.status("POST /stop"), 404);
+    assert_eq!(program.status("POST /stop\nContent-Type: application/json"), 404);
 }
 
 #[test]
@@ -527,25 +518,27 @@ fn a_folder_that_is_none_is_named() {
 }
 
 #[test]
-fn a_run_that_goes_on_is_listed_with_its_page() {
+fn a_run_of_a_terminal_is_listed_while_it_goes_on_and_broken_once_it_is_killed() {
     let place = tempfile::tempdir().expect("temporary directory");
     let runs = place.path().to_str().expect("UTF-8");
     let serve = Program::start(&["serve", "--dir", runs, "--listen", "0"]);
     let mut run = Program::run(&place.path().join("20260102-symmetric"), &[]);
     run.events().wait_for("second");
-    let link = format!("<a href=\"http://{}/\">live page</a>", run.address);
-    let (_, page) = serve.ask("GET /");
-    assert!(page.contains(&link) && page.contains("chip going\">running"), "no {link} in {page}");
-    let (_, all) = serve.ask("GET /api/runs");
-    let all: serde_json::Value = serde_json::from_str(&all).expect("is JSON");
-    assert_eq!(all[0]["running"]["pid"], run.child.id(), "{all}");
-    assert_eq!((&all[0]["running"]["kind"], &all[0]["error"]), (&"run".into(), &().into()));
+    let of_run = || {
+        let (_, run) = serve.ask("GET /api/v1/runs/20260102-symmetric");
+        serde_json::from_str::<serde_json::Value>(&run).expect("is JSON")
+    };
+    assert_eq!(
+        (of_run()["state"].clone(), of_run()["kind"].clone()),
+        ("running".into(), "run".into())
+    );
     // A run that is killed leaves its file, which says nothing any more.
     run.child.kill().expect("is killed");
     run.child.wait().expect("is gone");
     assert!(place.path().join("20260102-symmetric/running.json").exists());
-    let (_, page) = serve.ask("GET /");
-    assert!(!page.contains("live page") && page.contains("it was killed"), "{page}");
+    let broken = of_run();
+    assert_eq!(broken["state"], "broken", "{broken}");
+    assert!(broken["problems"].to_string().contains("was killed"), "{broken}");
 }
 
 #[test]

@@ -1,0 +1,122 @@
+//! Scenarios, the machine, and events of lists and runs.
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use serde_json::json;
+use tacho_http::Peer;
+use tacho_scenario::Limits;
+use tokio_stream::wrappers::BroadcastStream;
+
+use super::answers::ApiError;
+use super::state::{Api, blocking};
+use crate::access::Role;
+use crate::files::to_open;
+use crate::relay::{Watchable, event, page_address, relay, sse};
+use crate::run_state::RunState;
+use crate::running::Running;
+
+pub(crate) async fn scenarios(State(api): State<Api>) -> Result<Response, ApiError> {
+    Ok(Json(blocking(move || Ok(api.toolbox().scenarios())).await?).into_response())
+}
+
+pub(crate) async fn machine(
+    State(api): State<Api>,
+    Extension(role): Extension<Role>,
+) -> Result<Response, ApiError> {
+    let answer = blocking(move || {
+        Ok(json!({
+            "doctor": api.toolbox().examine(),
+            "calibrated": api.toolbox().is_calibrated(),
+            "directory": api.folder(),
+            "role": role.name(),
+            "cores": Limits::of_this_process().cores,
+            "version": env!("CARGO_PKG_VERSION"),
+        }))
+    });
+    Ok(Json(answer.await?).into_response())
+}
+
+/// What the request's token allows.
+pub(crate) async fn session(Extension(role): Extension<Role>) -> Response {
+    Json(json!({"role": role.name(), "version": env!("CARGO_PKG_VERSION")})).into_response()
+}
+
+/// Changes of all runs and of the queue.
+pub(crate) async fn list_events(
+    State(api): State<Api>,
+    Extension(peer): Extension<Peer>,
+) -> Response {
+    let (place, displaced) = api.watchers().enter(peer.0);
+    let news = BroadcastStream::new(api.news()).map(|item| match item {
+        Ok(json) => format!("data: {json}\n\n"),
+        // It reads the list again.
+        Err(_) => "data: {\"type\":\"again\"}\n\n".to_owned(),
+    });
+    let first = stream::iter(["data: {\"type\":\"ready\"}\n\n".to_owned()]);
+    let displaced = displaced.shared();
+    let events = first.chain(news).take_until(displaced.clone());
+    let farewell = stream::once(async move {
+        matches!(displaced.now_or_never(), Some(Ok(())))
+            .then(|| "data: {\"type\":\"displaced\"}\n\n".to_owned())
+    });
+    let events = events.chain(farewell.filter_map(std::future::ready));
+    sse(events.map(move |text| {
+        // Held for as long as the page is there.
+        let _place = &place;
+        Bytes::from(text)
+    }))
+}
+
+/// The events of a run: those of its live page, history first.
+pub(crate) async fn run_events(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    Extension(peer): Extension<Peer>,
+) -> Result<Response, ApiError> {
+    api.directory(&id)?;
+    let place = api.watchers().enter(peer.0);
+    let look = move || {
+        let (api, id) = (api.clone(), id.clone());
+        async move {
+            let seen = blocking(move || watchable(&api, &id)).await;
+            seen.unwrap_or_else(|_| Watchable::Ended(event("end", "{\"verdict\":null}")))
+        }
+    };
+    Ok(relay(place, look))
+}
+
+fn watchable(api: &Api, id: &str) -> Result<Watchable, ApiError> {
+    let directory = api.directory(id)?;
+    if let Some(running) = Running::read(&directory) {
+        let page = running.page.as_deref().and_then(page_address);
+        return Ok(match page {
+            Some(address) => Watchable::Page(address),
+            None => Watchable::Without("{\"reason\":\"it has no live page (--ui)\"}".to_owned()),
+        });
+    }
+    let row = api.row(id)?;
+    Ok(match row.state {
+        RunState::Queued => Watchable::Waiting(json!({"position": row.position}).to_string()),
+        RunState::Running => Watchable::Starting,
+        RunState::Finished | RunState::Canceled | RunState::Broken => {
+            let end = json!({
+                "verdict": row.verdict, "reasons": [], "directory": directory,
+                "files": to_open(&directory), "stays": false, "state": row.state,
+            });
+            let hello = json!({
+                "name": row.name, "kind": row.kind, "run": null, "phase": null, "failures": [],
+                "failures_count": 0, "actions": [], "steps": [], "end": end, "forgotten": 0,
+                "overflow": 0,
+            });
+            let events = [
+                event("hello", &hello.to_string()),
+                event("ready", "{}"),
+                event("end", &end.to_string()),
+            ];
+            Watchable::Ended(events.concat())
+        }
+    })
+}

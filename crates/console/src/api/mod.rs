@@ -1,0 +1,15 @@
+//! The HTTP API of the console, `/api/v1`.
+
+mod answers;
+mod chores;
+mod control;
+mod files;
+mod look;
+mod openapi;
+mod operations;
+mod start;
+mod state;
+
+pub(crate) use answers::ApiError;
+pub(crate) use operations::{BASE, router};
+pub(crate) use state::Api;

@@ -1,0 +1,186 @@
+//! The operations of the API: one table from which the server and its description are made.
+
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{MethodRouter, delete, get, patch, post};
+use axum::{Json, Router};
+
+use super::openapi::{Body, Operation, document};
+use super::state::Api;
+use super::{chores, control, files, look, start};
+use crate::access::Role;
+use crate::uploads;
+
+/// Where all of them are.
+pub(crate) const BASE: &str = "/api/v1";
+/// Bytes of a request that is no upload.
+const BODY_BYTES_MAX: usize = 256 << 10;
+
+/// Parameters of the list.
+const LIST: [&str; 10] =
+    ["q", "state", "verdict", "scenario", "tag", "starred", "baseline", "sort", "limit", "cursor"];
+
+const fn view(
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    query: &'static [&'static str],
+    answer: &'static str,
+) -> Operation {
+    let (method, role, body) = ("get", Role::Viewer, Body::None);
+    Operation { method, path, id, summary, role, body, query, answer: (200, answer) }
+}
+
+const fn act(
+    method: &'static str,
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    body: Body,
+    answer: (u16, &'static str),
+) -> Operation {
+    Operation { method, path, id, summary, role: Role::Operator, body, query: &[], answer }
+}
+
+/// All operations.
+pub(super) const OPERATIONS: [Operation; 23] = [
+    view("/scenarios", "scenarios", "Scenarios with their variables, and suites", &[], "Scenarios"),
+    UPLOAD,
+    act("post", "/preview", "preview", "What a request would do", REQUEST, (200, "Preview")),
+    act("post", "/runs", "start", "Start a run, or put it into the queue", REQUEST, (201, "Taken")),
+    view("/runs", "list", "Runs, filtered, sorted, page by page", &LIST, "Page"),
+    view("/runs/{id}", "run", "A run with its record", &[], "Run"),
+    act("patch", "/runs/{id}", "change", "Change tags, star and note", NOTES, (200, "Row")),
+    act("delete", "/runs/{id}", "delete", "Move a run to the trash", NONE, (204, "")),
+    act("post", "/runs/{id}/restore", "restore", "Take a run out of the trash", NONE, (200, "Row")),
+    act("post", "/runs/{id}/stop", "stop", "Stop a run, as Ctrl-C does", NONE, (202, "Stopping")),
+    act("post", "/runs/{id}/cancel", "cancel", "Take a run out of the queue", NONE, (200, "Row")),
+    act("post", "/runs/{id}/repeat", "repeat", "Start the same run again", NONE, (201, "Taken")),
+    view("/runs/{id}/events", "run_events", "Events of a run, history first", &[], EVENTS),
+    view("/runs/{id}/report.html", "report", "The report in English", &[], "text/html"),
+    view("/runs/{id}/report.zh.html", "chinese_report", "The report in Chinese", &[], "text/html"),
+    view("/runs/{id}/files/{*name}", "file", "A file of a run", &[], "application/octet-stream"),
+    view("/queue", "queue", "What has this machine, and what waits", &[], "Queue"),
+    view("/compare", "compare", "Two to five runs compared with the first", &["ids"], "Comparison"),
+    view("/trends", "trends", "A figure over time", &["scenario", "figure", "target"], "Trend"),
+    view("/machine", "machine", "What this machine's settings allow", &[], "Machine"),
+    view("/events", "events", "Changes of runs and of the queue", &[], EVENTS),
+    view("/session", "session", "What the token of the request allows", &[], "Session"),
+    view("/openapi.json", "openapi", "This description", &[], "Document"),
+];
+
+const REQUEST: Body = Body::Json("Request");
+const NOTES: Body = Body::Json("Notes");
+const NONE: Body = Body::None;
+const EVENTS: &str = "text/event-stream";
+
+const UPLOAD: Operation = Operation {
+    method: "post",
+    path: "/uploads",
+    id: "upload",
+    summary: "Upload a plan, a scenario file or data",
+    role: Role::Operator,
+    body: Body::File,
+    query: &["name"],
+    answer: (201, "Upload"),
+};
+
+/// The server of all operations.
+pub(crate) fn router() -> Router<Api> {
+    let add = |router: Router<Api>, operation: &Operation| match handler(operation.id) {
+        Some(handler) => router.route(&format!("{BASE}{}", operation.path), handler),
+        None => router,
+    };
+    let router = OPERATIONS.iter().fold(Router::new(), add);
+    router.layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+}
+
+/// What answers an operation.
+fn handler(id: &str) -> Option<MethodRouter<Api>> {
+    Some(match id {
+        "scenarios" => get(chores::scenarios),
+        "upload" => post(start::upload).layer(DefaultBodyLimit::max(uploads::BYTES_MAX)),
+        "preview" => post(start::preview),
+        "start" => post(start::start),
+        "list" => get(look::list),
+        "run" => get(look::run),
+        "change" => patch(control::change),
+        "delete" => delete(control::delete),
+        "restore" => post(control::restore),
+        "stop" => post(control::stop),
+        "cancel" => post(control::cancel),
+        "repeat" => post(control::repeat),
+        "run_events" => get(chores::run_events),
+        "report" => get(files::report),
+        "chinese_report" => get(files::chinese_report),
+        "file" => get(files::file),
+        "queue" => get(look::queue),
+        "compare" => get(look::compare),
+        "trends" => get(look::trends),
+        "machine" => get(chores::machine),
+        "events" => get(chores::list_events),
+        "session" => get(chores::session),
+        "openapi" => get(async || Json(document(BASE, &OPERATIONS))),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn every_operation_is_served_and_described_once() {
+        let described = document(BASE, &OPERATIONS);
+        let mut ids = BTreeSet::new();
+        for operation in &OPERATIONS {
+            assert!(handler(operation.id).is_some(), "{} is not served", operation.id);
+            assert!(ids.insert(operation.id), "{} is there twice", operation.id);
+            let path = format!("{BASE}{}", operation.path.replace("{*", "{"));
+            let found = &described["paths"][&path][operation.method];
+            assert_eq!(found["operationId"], operation.id, "{path}");
+        }
+        let paths = described["paths"].as_object().expect("has paths");
+        let count: usize =
+            paths.values().map(|path| path.as_object().map_or(0, |path| path.len())).sum();
+        assert_eq!(count, OPERATIONS.len());
+        assert!(handler("nothing").is_none());
+    }
+
+    #[test]
+    fn every_schema_that_is_named_is_there_and_every_one_there_is_named() {
+        let described = document(BASE, &OPERATIONS);
+        let schemas = described["components"]["schemas"].as_object().expect("has schemas");
+        let mut named = BTreeSet::new();
+        references(&described, &mut named);
+        for name in &named {
+            let path = name.strip_prefix("#").expect("is of this document");
+            assert!(described.pointer(path).is_some(), "{name} is not there");
+        }
+        for name in schemas.keys() {
+            assert!(named.contains(&format!("#/components/schemas/{name}")), "{name} is not used");
+        }
+    }
+
+    fn references(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(map) => {
+                found.extend(map.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                map.values().for_each(|value| references(value, found));
+            }
+            Value::Array(list) => list.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn only_operators_change_anything() {
+        for operation in &OPERATIONS {
+            let changes = operation.method != "get";
+            assert_eq!(operation.role == Role::Operator, changes, "{}", operation.id);
+        }
+    }
+}

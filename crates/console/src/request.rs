@@ -1,0 +1,498 @@
+//! A run as the console is asked for it, and the command line that makes it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::tags::checked_tags;
+
+/// Entries of one list, such as thresholds.
+const ENTRIES_MAX: usize = 100;
+/// Bytes of one value.
+const VALUE_BYTES_MAX: usize = 2000;
+
+/// A request for a run; files, such as that of a password, are named and never sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RunRequest {
+    pub(crate) command: RunCommand,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) scenario: Option<String>,
+    /// An uploaded plan or scenario file, instead of a scenario's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) upload: Option<String>,
+    /// Uploaded files that it names.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) data: Vec<String>,
+    #[serde(deserialize_with = "values", skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) variables: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) broker: Option<BrokerRequest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) credentials: Option<CredentialRequest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tls: Option<TlsRequest>,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) virtual_users: BTreeMap<String, u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ramp_up_s: Option<f64>,
+    /// Not to be set: a plan's loops are its own. Refused with its field.
+    #[serde(skip_serializing)]
+    pub(crate) loops: Option<serde_json::Value>,
+    /// Not to be set: a plan says how its rows are dealt out. Refused with its field.
+    #[serde(deserialize_with = "or_default", skip_serializing)]
+    pub(crate) split: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) duration_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) warmup_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) repeat: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tags: Vec<String>,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) thresholds: Vec<String>,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) monitors: Vec<String>,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) outputs: Vec<String>,
+    /// Of a search.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) objectives: Vec<String>,
+    /// Of a ladder: `variable=values`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) steps: Option<String>,
+}
+
+/// What is to be measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunCommand {
+    #[default]
+    Run,
+    Ladder,
+    Capacity,
+    Suite,
+    Compare,
+}
+
+/// One broker, or those that are compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum BrokerRequest {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// How clients log in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct CredentialRequest {
+    pub(crate) username: Option<String>,
+    /// A file on the console's machine with the password.
+    pub(crate) password_file: Option<String>,
+}
+
+/// Certificates: files on the console's machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct TlsRequest {
+    pub(crate) ca_file: Option<String>,
+    pub(crate) cert_file: Option<String>,
+    pub(crate) key_file: Option<String>,
+}
+
+/// What is wrong with a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct RequestProblem {
+    /// Which field; absent where it is about the whole.
+    pub(crate) field: Option<String>,
+    pub(crate) message: String,
+}
+
+/// The words of a command line, each with the field that it comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RequestLine {
+    words: Vec<(String, String)>,
+}
+
+impl RequestProblem {
+    pub(crate) fn new(field: &str, message: impl Into<String>) -> Self {
+        Self { field: Some(field.to_owned()), message: message.into() }
+    }
+}
+
+impl RunRequest {
+    /// The kind of run that comes of it, as records name it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.command {
+            RunCommand::Run if self.repeat.is_some_and(|repeat| repeat > 1) => "repeats",
+            RunCommand::Run => "run",
+            RunCommand::Ladder => "ladder",
+            RunCommand::Capacity => "capacity",
+            RunCommand::Suite => "suite",
+            RunCommand::Compare => "comparison",
+        }
+    }
+
+    /// Brokers, in words.
+    pub(crate) fn target(&self) -> String {
+        match &self.broker {
+            None => "builtin".to_owned(),
+            Some(BrokerRequest::One(broker)) => broker.clone(),
+            Some(BrokerRequest::Several(brokers)) => brokers.join(", "),
+        }
+    }
+
+    /// The command line, without the program; `file` is where the upload is.
+    ///
+    /// # Errors
+    /// What is wrong with the request itself, whatever the command says to the rest.
+    pub(crate) fn line(&self, file: Option<&str>) -> Result<RequestLine, RequestProblem> {
+        self.check()?;
+        let mut line = RequestLine::default();
+        let scenario = match (file, &self.scenario) {
+            (Some(file), _) => file,
+            (None, Some(name)) => plain_name(name)?,
+            (None, None) => {
+                return Err(RequestProblem::new("scenario", "choose a scenario, or upload a file"));
+            }
+        };
+        line.word(
+            "command",
+            match self.command {
+                RunCommand::Run | RunCommand::Suite => "run",
+                RunCommand::Ladder => "ladder",
+                RunCommand::Capacity => "capacity",
+                RunCommand::Compare => "compare",
+            },
+        );
+        line.word("scenario", scenario);
+        self.add_kind(&mut line)?;
+        self.add_broker(&mut line)?;
+        for (name, value) in &self.variables {
+            line.option(&format!("variables.{name}"), "--var", &format!("{name}={value}"));
+        }
+        for (group, count) in &self.virtual_users {
+            let value = format!("{group}={count}");
+            line.option(&format!("virtual_users.{group}"), "--virtual-users", &value);
+        }
+        line.seconds("ramp_up_s", "--ramp-up", self.ramp_up_s)?;
+        line.seconds("duration_s", "--hold", self.duration_s)?;
+        line.seconds("warmup_s", "--warmup", self.warmup_s)?;
+        line.each("thresholds", "--threshold", &self.thresholds);
+        line.each("monitors", "--monitor", &self.monitors);
+        line.each("outputs", "--out", &self.outputs);
+        line.optional("name", "--name", self.name.as_ref());
+        line.optional("note", "--note", self.note.as_ref());
+        Ok(line)
+    }
+
+    fn check(&self) -> Result<(), RequestProblem> {
+        for (field, list) in [
+            ("thresholds", &self.thresholds),
+            ("monitors", &self.monitors),
+            ("outputs", &self.outputs),
+            ("objectives", &self.objectives),
+            ("data", &self.data),
+        ] {
+            if list.len() > ENTRIES_MAX {
+                let message = format!("{} entries, at most {ENTRIES_MAX}", list.len());
+                return Err(RequestProblem::new(field, message));
+            }
+        }
+        if self.loops.is_some() {
+            let message = "loops are those of the plan; set the duration instead";
+            return Err(RequestProblem::new("loops", message));
+        }
+        if !self.split.is_empty() {
+            let message = "a plan says itself how rows are dealt out: each client gets its own";
+            return Err(RequestProblem::new("split", message));
+        }
+        if self.variables.len() > ENTRIES_MAX || self.virtual_users.len() > ENTRIES_MAX {
+            return Err(RequestProblem::new("variables", format!("at most {ENTRIES_MAX}")));
+        }
+        checked_tags(self.tags.clone()).map(drop).map_err(|why| RequestProblem::new("tags", why))
+    }
+
+    /// What only some commands take.
+    fn add_kind(&self, line: &mut RequestLine) -> Result<(), RequestProblem> {
+        let only = |field: &str, command: &str| {
+            Err(RequestProblem::new(field, format!("only {command} has this")))
+        };
+        match (self.command, &self.steps) {
+            (RunCommand::Ladder, Some(steps)) => line.word("steps", plain_word("steps", steps)?),
+            (RunCommand::Ladder, None) => {
+                let example = "write a variable and its values: target_throughput=5000..20000:5000";
+                return Err(RequestProblem::new("steps", example));
+            }
+            (_, Some(_)) => return only("steps", "a ladder"),
+            (_, None) => {}
+        }
+        match self.command {
+            RunCommand::Capacity => line.each("objectives", "--objective", &self.objectives),
+            _ if self.objectives.is_empty() => {}
+            _ => return only("objectives", "a capacity search"),
+        }
+        let Some(repeat) = self.repeat else { return Ok(()) };
+        match self.command {
+            RunCommand::Run | RunCommand::Ladder => {
+                line.option("repeat", "--repeat", &repeat.to_string());
+            }
+            RunCommand::Compare => line.option("repeat", "--repeats", &repeat.to_string()),
+            RunCommand::Capacity | RunCommand::Suite if repeat == 1 => {}
+            RunCommand::Capacity | RunCommand::Suite => {
+                return only("repeat", "a run, a ladder or a comparison");
+            }
+        }
+        Ok(())
+    }
+
+    fn add_broker(&self, line: &mut RequestLine) -> Result<(), RequestProblem> {
+        match (&self.broker, self.command) {
+            (None, _) => {}
+            (Some(BrokerRequest::Several(brokers)), RunCommand::Compare) => {
+                if brokers.len() < 2 || brokers.iter().any(|broker| broker.contains(',')) {
+                    let message = "name two brokers or more, each without a comma";
+                    return Err(RequestProblem::new("broker", message));
+                }
+                line.option("broker", "--brokers", &brokers.join(","));
+            }
+            (Some(BrokerRequest::Several(brokers)), _) => line.each("broker", "--broker", brokers),
+            (Some(BrokerRequest::One(broker)), _) => line.option("broker", "--broker", broker),
+        }
+        if let Some(CredentialRequest { username, password_file }) = &self.credentials {
+            line.optional("credentials.username", "--username", username.as_ref());
+            let file = password_file.as_ref();
+            line.optional("credentials.password_file", "--password-file", file);
+        }
+        if let Some(TlsRequest { ca_file, cert_file, key_file }) = &self.tls {
+            line.optional("tls.ca_file", "--ca", ca_file.as_ref());
+            line.optional("tls.cert_file", "--cert", cert_file.as_ref());
+            line.optional("tls.key_file", "--key", key_file.as_ref());
+        }
+        Ok(())
+    }
+}
+
+impl RequestLine {
+    /// The words.
+    pub(crate) fn words(&self) -> Vec<String> {
+        self.words.iter().map(|(_, word)| word.clone()).collect()
+    }
+
+    /// As a shell takes it.
+    pub(crate) fn shown(&self) -> String {
+        shown(&self.words())
+    }
+
+    /// The field that a message about `flag` is about: of several with this flag the one that the
+    /// message names.
+    pub(crate) fn field(&self, flag: Option<&str>, message: &str) -> Option<String> {
+        let with_flag = |(_, word): &&(String, String)| match flag {
+            Some(flag) => word == flag || word.starts_with(&format!("{flag}=")),
+            None => false,
+        };
+        let fields: Vec<&str> =
+            self.words.iter().filter(with_flag).map(|(field, _)| field.as_str()).collect();
+        let names = |field: &&str| {
+            field.rsplit_once('.').is_some_and(|(_, name)| message.contains(&format!("'{name}'")))
+        };
+        let mut of_all = self.words.iter().map(|(field, _)| field.as_str());
+        let found = match &fields[..] {
+            [] => of_all.find(names),
+            [one] => Some(*one),
+            several => several.iter().copied().find(names).or_else(|| several.first().copied()),
+        };
+        found.map(str::to_owned)
+    }
+
+    fn word(&mut self, field: &str, word: &str) {
+        self.words.push((field.to_owned(), word.to_owned()));
+    }
+
+    /// A flag with its value; in one word where the value looks like a flag itself.
+    fn option(&mut self, field: &str, flag: &str, value: &str) {
+        if value.starts_with('-') {
+            return self.word(field, &format!("{flag}={value}"));
+        }
+        self.word(field, flag);
+        self.word(field, value);
+    }
+
+    fn optional(&mut self, field: &str, flag: &str, value: Option<&String>) {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            self.option(field, flag, value);
+        }
+    }
+
+    fn each(&mut self, field: &str, flag: &str, values: &[String]) {
+        values.iter().for_each(|value| self.option(field, flag, value));
+    }
+
+    fn seconds(
+        &mut self,
+        field: &str,
+        flag: &str,
+        seconds: Option<f64>,
+    ) -> Result<(), RequestProblem> {
+        match seconds {
+            None => Ok(()),
+            Some(seconds) if seconds.is_finite() && seconds >= 0.0 => {
+                self.option(field, flag, &format!("{}ms", (seconds * 1e3).round()));
+                Ok(())
+            }
+            Some(_) => Err(RequestProblem::new(field, "write a number of seconds from 0")),
+        }
+    }
+}
+
+/// Words as a shell takes them.
+pub(crate) fn shown(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    let quoted = words.iter().map(|word| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    });
+    std::iter::once("tacho".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// The name of a scenario or suite: never a path, which would lead anywhere on this machine.
+fn plain_name(name: &str) -> Result<&str, RequestProblem> {
+    let is_usable = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    match !name.is_empty() && !name.starts_with('-') && name.chars().all(is_usable) {
+        true => Ok(name),
+        false => {
+            let message = "write the name of a scenario or suite; a file is uploaded first";
+            Err(RequestProblem::new("scenario", message))
+        }
+    }
+}
+
+/// A word that stands by itself and must not look like a flag.
+fn plain_word<'w>(field: &str, word: &'w str) -> Result<&'w str, RequestProblem> {
+    match word.starts_with('-') || word.is_empty() {
+        false => Ok(word),
+        true => Err(RequestProblem::new(field, format!("'{word}' makes no sense here"))),
+    }
+}
+
+/// Takes `null` for the empty value.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Values of variables: texts, numbers, or true and false.
+fn values<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    use serde_json::Value;
+    let given: BTreeMap<String, Value> = or_default(deserializer)?;
+    let text = |(name, value): (String, Value)| match value {
+        Value::String(text) if text.len() <= VALUE_BYTES_MAX => Ok((name, text)),
+        Value::Number(number) => Ok((name, number.to_string())),
+        Value::Bool(flag) => Ok((name, flag.to_string())),
+        _ => Err(serde::de::Error::custom(format!(
+            "the variable '{name}' is a text of at most {VALUE_BYTES_MAX} bytes, a number, true or \
+             false"
+        ))),
+    };
+    given.into_iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(json: &str) -> RunRequest {
+        serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
+    }
+
+    fn refused(json: &str) -> RequestProblem {
+        request(json).line(None).expect_err(json)
+    }
+
+    #[test]
+    fn requests_become_command_lines() {
+        for (json, line) in [
+            (r#"{"scenario": "symmetric", "variables": {"qos": 1}}"#, "run symmetric --var qos=1"),
+            (
+                r#"{"scenario": "fan-in", "broker": "mqtt://h:1", "duration_s": 1.5, "ramp_up_s": 0,
+                    "credentials": {"username": "u", "password_file": "/p w"}, "tls": null,
+                    "tags": null, "thresholds": ["p99<10ms", "loss==0"], "name": "it's"}"#,
+                "run fan-in --broker mqtt://h:1 --username u --password-file '/p w' --ramp-up 0ms \
+                 --hold 1500ms --threshold 'p99<10ms' --threshold loss==0 --name 'it'\\''s'",
+            ),
+            (
+                r#"{"command": "ladder", "scenario": "symmetric", "steps": "qos=0,1", "repeat": 2}"#,
+                "ladder symmetric qos=0,1 --repeat 2",
+            ),
+            (
+                r#"{"command": "capacity", "scenario": "symmetric", "objectives": ["cpu<=75%"]}"#,
+                "capacity symmetric --objective 'cpu<=75%'",
+            ),
+            (r#"{"command": "suite", "scenario": "guide"}"#, "run guide"),
+            (
+                r#"{"command": "compare", "scenario": "symmetric", "broker": ["builtin", "mqtt://h"],
+                    "repeat": 5, "virtual_users": {"pub": 7}}"#,
+                "compare symmetric --repeats 5 --brokers builtin,mqtt://h --virtual-users pub=7",
+            ),
+            (
+                r#"{"scenario": "symmetric", "note": "--broker-cmd=x"}"#,
+                "run symmetric --note=--broker-cmd=x",
+            ),
+        ] {
+            assert_eq!(request(json).line(None).expect(json).shown(), format!("tacho {line}"));
+        }
+        let upload = request(r#"{"upload": "x"}"#).line(Some("/runs/1/input/plan.jmx"));
+        assert_eq!(upload.expect("is one").words(), ["run", "/runs/1/input/plan.jmx"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_field() {
+        for (json, field) in [
+            (r"{}", "scenario"),
+            (r#"{"scenario": "../../etc/passwd"}"#, "scenario"),
+            (r#"{"scenario": "--broker-cmd"}"#, "scenario"),
+            (r#"{"scenario": "mine.toml"}"#, "scenario"),
+            (r#"{"scenario": "symmetric", "steps": "qos=0,1"}"#, "steps"),
+            (r#"{"command": "ladder", "scenario": "symmetric"}"#, "steps"),
+            (r#"{"command": "ladder", "scenario": "symmetric", "steps": "--x"}"#, "steps"),
+            (r#"{"scenario": "symmetric", "objectives": ["cpu<1%"]}"#, "objectives"),
+            (r#"{"command": "suite", "scenario": "guide", "repeat": 2}"#, "repeat"),
+            (r#"{"command": "compare", "scenario": "symmetric", "broker": ["a"]}"#, "broker"),
+            (r#"{"scenario": "symmetric", "duration_s": -1}"#, "duration_s"),
+            (r#"{"scenario": "symmetric", "tags": [""]}"#, "tags"),
+            (r#"{"scenario": "symmetric", "loops": "forever"}"#, "loops"),
+            (r#"{"scenario": "symmetric", "split": ["x"]}"#, "split"),
+        ] {
+            assert_eq!(refused(json).field.as_deref(), Some(field), "{json}");
+        }
+        for json in [
+            r#"{"scenario": "symmetric", "password": "x"}"#,
+            r#"{"credentials": {"password": "x"}}"#,
+            r#"{"variables": {"a": []}}"#,
+        ] {
+            assert!(serde_json::from_str::<RunRequest>(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn messages_find_their_fields() {
+        let line =
+            request(r#"{"scenario": "symmetric", "variables": {"qos": 7, "x": 1}, "broker": "y"}"#);
+        let line = line.line(None).expect("is one");
+        let field = |flag, message| line.field(flag, message);
+        assert_eq!(field(Some("--broker"), "no URL").as_deref(), Some("broker"));
+        assert_eq!(field(Some("--var"), "there is no 'x'").as_deref(), Some("variables.x"));
+        assert_eq!(field(None, "the variable 'qos' is 7").as_deref(), Some("variables.qos"));
+        assert_eq!(field(None, "something else"), None);
+        assert_eq!(field(Some("--hold"), "too short"), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! What the console asks the program for that it serves: it knows no scenarios and runs nothing
+//! itself.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// The program behind the console.
+pub trait Toolbox: Send + Sync {
+    /// What a command line, without the program, would do, and all that is wrong with it; by the
+    /// same code as the command line itself.
+    fn preview(&self, arguments: &[String]) -> ToolPreview;
+
+    /// Scenarios with their variables, suites, and names of published rows.
+    fn scenarios(&self) -> Value;
+
+    /// What an uploaded plan or scenario file has.
+    fn inspect(&self, file: &Path) -> ToolInspection;
+
+    /// What comparing the runs in these directories with the first one gives.
+    ///
+    /// # Errors
+    /// A sentence, when they cannot be compared.
+    fn compare(&self, runs: &[PathBuf]) -> Result<Value, String>;
+
+    /// What this machine's settings allow.
+    fn examine(&self) -> Vec<ToolRemark>;
+
+    /// Whether the limits of the generator were measured here.
+    fn is_calibrated(&self) -> bool;
+
+    /// The program, to be started with a command line.
+    ///
+    /// # Errors
+    /// When the system does not tell where it is.
+    fn program(&self) -> io::Result<Command>;
+}
+
+/// What a command line would do.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ToolPreview {
+    /// The scenario as it would run.
+    pub scenario_toml: Option<String>,
+    /// Its load.
+    pub offered: Option<ToolOffer>,
+    /// What a reader should know before the start.
+    pub warnings: Vec<String>,
+    /// What keeps it from running.
+    #[serde(skip)]
+    pub problems: Vec<ToolProblem>,
+}
+
+/// The load of a run; rates are per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ToolOffer {
+    /// Clients.
+    pub clients: u64,
+    /// Of them, those that publish.
+    pub publishers: u64,
+    /// Of them, those that subscribe.
+    pub subscribers: u64,
+    /// Messages to the brokers; absent where publishers send as fast as the broker lets them.
+    pub messages_in_per_s: Option<f64>,
+    /// Messages from the brokers.
+    pub messages_out_per_s: Option<f64>,
+    /// Payload to the brokers, in bytes.
+    pub bytes_in_per_s: Option<f64>,
+    /// Payload from the brokers, in bytes.
+    pub bytes_out_per_s: Option<f64>,
+    /// All planned phases, in seconds.
+    pub duration_s: f64,
+    /// Open files.
+    pub descriptors: u64,
+    /// Cores of the generator, estimated.
+    pub cores: f64,
+}
+
+/// Something that is wrong with a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolProblem {
+    /// The flag that it is about, such as `--var`.
+    pub flag: Option<String>,
+    /// A sentence.
+    pub message: String,
+}
+
+/// What an uploaded file has.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ToolInspection {
+    /// Its variables.
+    pub variables: Value,
+    /// Its groups of clients, each with `name` and `virtual_users`.
+    pub groups: Value,
+    /// What is wrong with it.
+    #[serde(skip)]
+    pub problems: Vec<ToolProblem>,
+}
+
+/// Something about this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolRemark {
+    /// `ok`, `warning` or `problem`.
+    pub level: &'static str,
+    /// A sentence.
+    pub text: String,
+}

@@ -1,0 +1,242 @@
+//! What a command line would do, for the console: parsed and checked by what runs it.
+
+use clap::Parser as _;
+use clap::error::{ContextKind, ContextValue};
+use tacho_console::{ToolOffer, ToolPreview, ToolProblem};
+use tacho_lab::doctor::examine;
+use tacho_lab::needs::estimate;
+use tacho_report::Lang;
+use tacho_scenario::suite::Misprint;
+use tacho_scenario::{Group, Needs, Scenario};
+
+use crate::exit::Failure;
+use crate::run::{OutputArguments, TargetArguments};
+use crate::{Cli, Command, estimates};
+
+/// What the command line would do, and what is wrong with it.
+pub(crate) fn preview(arguments: &[String]) -> ToolPreview {
+    if let Some(problem) = secret(arguments) {
+        return refused(problem);
+    }
+    let words = std::iter::once("tacho").chain(arguments.iter().map(String::as_str));
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => return refused(wrong_argument(&error)),
+    };
+    let (scenario, (targets, output)) = match &cli.command {
+        Command::Run(arguments) => (arguments.first_scenario(), arguments.parts()),
+        Command::Ladder(arguments) => (arguments.first_scenario(), arguments.parts()),
+        Command::Capacity(arguments) => (arguments.first_scenario(), arguments.parts()),
+        Command::Compare(arguments) => (arguments.first_scenario(), arguments.parts()),
+        _ => {
+            let message = "the console starts runs, ladders, searches and comparisons".to_owned();
+            return refused(ToolProblem { flag: None, message });
+        }
+    };
+    let is_comparison = matches!(cli.command, Command::Compare(_));
+    match scenario {
+        Err(failure) => refused(problem(arguments, &failure)),
+        Ok(scenario) => {
+            let mut preview = described(&scenario);
+            let name = arguments.get(1).map(String::as_str).unwrap_or_default();
+            preview.warnings.extend(misprint(name));
+            let checks = checks(&scenario, targets, output, is_comparison);
+            preview.problems = checks.iter().map(|failure| problem(arguments, failure)).collect();
+            preview
+        }
+    }
+}
+
+/// What is checked beside the scenario before anything starts; the brokers are not asked.
+fn checks(
+    scenario: &Scenario,
+    targets: &TargetArguments,
+    output: &OutputArguments,
+    is_comparison: bool,
+) -> Vec<Failure> {
+    let names: Vec<&str> = scenario.targets_in_use().into_iter().map(|(name, _)| name).collect();
+    // The sides of a comparison have been checked, each with its own names.
+    let targets = if is_comparison { Ok(()) } else { targets.check(&names) };
+    [targets, output.out.check()].into_iter().filter_map(Result::err).collect()
+}
+
+fn refused(problem: ToolProblem) -> ToolPreview {
+    ToolPreview { problems: vec![problem], ..ToolPreview::default() }
+}
+
+/// A word with a secret: the command line of a run can be read by all users of the machine.
+fn secret(arguments: &[String]) -> Option<ToolProblem> {
+    let at = tacho_lab::secret_word(arguments)?;
+    let flag = arguments.get(..=at)?.iter().rfind(|word| word.starts_with("--"));
+    let flag = flag.map(|flag| flag.split('=').next().unwrap_or(flag).to_owned());
+    let message = "a password or token cannot stand here, where it would be kept and shown: name a \
+                   file with it (password_file, token-file=...)";
+    Some(ToolProblem { flag, message: message.to_owned() })
+}
+
+/// The first sentence of an error of the command line, and its flag.
+fn wrong_argument(error: &clap::Error) -> ToolProblem {
+    let flag = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(shown)) => shown.split([' ', '=']).next().map(str::to_owned),
+        Some(ContextValue::Strings(all)) => {
+            all.first().and_then(|shown| shown.split([' ', '=']).next()).map(str::to_owned)
+        }
+        _ => None,
+    };
+    let text = error.to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or(&text);
+    let message = paragraph.strip_prefix("error: ").unwrap_or(paragraph).trim().to_owned();
+    ToolProblem { flag: flag.filter(|flag| flag.starts_with("--")), message }
+}
+
+/// A failure with the flag that it names, if that was given.
+fn problem(arguments: &[String], failure: &Failure) -> ToolProblem {
+    let message = failure.sentence().trim().to_owned();
+    let is_named = |word: &&String| {
+        let flag = word.split('=').next().unwrap_or(word);
+        flag.starts_with("--") && message.contains(flag)
+    };
+    let flag = arguments.iter().find(is_named);
+    let flag = flag.map(|flag| flag.split('=').next().unwrap_or(flag).to_owned());
+    ToolProblem { flag, message }
+}
+
+fn misprint(name: &str) -> Option<String> {
+    let misprint = Misprint::of(name)?;
+    Some(format!("{}; that row is '{}'", Lang::En.misprint(misprint), misprint.meant))
+}
+
+/// The scenario, its load, and what its reader should know.
+fn described(scenario: &Scenario) -> ToolPreview {
+    let calibration = estimates::of_this_machine();
+    let needs = match estimate(scenario, estimates::costs(calibration.as_ref())) {
+        Ok(needs) => needs,
+        Err(error) => {
+            return refused(ToolProblem { flag: None, message: error.to_string() });
+        }
+    };
+    let mut warnings = scenario.notes.clone();
+    if calibration.is_none() {
+        warnings.push(
+            "This machine is not calibrated: the cores of the generator are estimated with figures \
+             of a typical machine. Run 'tacho calibrate' once."
+                .to_owned(),
+        );
+    }
+    let brokers = scenario.targets_in_use();
+    let is_here = |broker: Option<&tacho_scenario::BrokerUrl>| {
+        broker.is_none_or(tacho_scenario::BrokerUrl::is_loopback)
+    };
+    let one_machine = brokers.iter().any(|(_, target)| is_here(target.broker.as_ref()));
+    let limiting = examine(&needs, one_machine).into_iter().filter(|row| row.limits);
+    warnings.extend(limiting.map(|row| match row.command {
+        Some(command) => format!("{}: {} ({command})", row.name, row.why),
+        None => format!("{}: {}", row.name, row.why),
+    }));
+    if needs.closed {
+        warnings.push("Some publishers send as fast as the broker lets them.".to_owned());
+    }
+    ToolPreview {
+        scenario_toml: Some(scenario.to_toml()),
+        offered: Some(offer(scenario, &needs)),
+        warnings,
+        problems: Vec::new(),
+    }
+}
+
+fn offer(scenario: &Scenario, needs: &Needs) -> ToolOffer {
+    let of = |does: fn(&Group) -> bool| {
+        let groups = scenario.groups.values().filter(|group| does(group));
+        groups.map(|group| u64::from(group.clients)).sum()
+    };
+    let known = |rate: f64| (!needs.closed).then_some(rate);
+    ToolOffer {
+        clients: needs.clients,
+        publishers: of(|group| !group.publish.is_empty()),
+        subscribers: of(|group| !group.subscribe.is_empty()),
+        messages_in_per_s: known(needs.in_per_s),
+        messages_out_per_s: known(needs.out_per_s),
+        bytes_in_per_s: known(needs.in_bytes_per_s),
+        bytes_out_per_s: known(needs.out_bytes_per_s),
+        duration_s: duration_s(scenario),
+        descriptors: needs.descriptors,
+        cores: needs.generator_cores,
+    }
+}
+
+/// Connecting, warm-up and the measured phase, in seconds.
+fn duration_s(scenario: &Scenario) -> f64 {
+    let connecting = |group: &Group| match (group.connect.ramp, group.connect.rate) {
+        (Some(ramp), _) => ramp.0.as_secs_f64(),
+        (None, Some(rate)) if rate.0 > 0.0 => f64::from(group.clients) / rate.0,
+        (None, _) => 0.0,
+    };
+    let connected = scenario.groups.values().map(connecting).fold(0.0, f64::max);
+    let phases = [scenario.phases.warmup, scenario.phases.measure];
+    connected + phases.iter().map(|phase| phase.0.as_secs_f64()).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn previewed(line: &str) -> ToolPreview {
+        preview(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn flag(line: &str) -> String {
+        let preview = previewed(line);
+        assert!(!preview.problems.is_empty(), "{line} has no problem");
+        preview.problems[0].flag.clone().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_run_is_described_before_it_starts() {
+        let preview = previewed(
+            "run symmetric --var publishers=10 --var subscribers=10 --var target_throughput=100 \
+             --var payload_size=100 --hold 4s --warmup 1s --ramp-up 2s",
+        );
+        assert_eq!(preview.problems, []);
+        let offered = preview.offered.expect("is known");
+        assert_eq!((offered.clients, offered.publishers, offered.subscribers), (20, 10, 10));
+        let rates = [offered.messages_in_per_s, offered.bytes_out_per_s]
+            .map(|rate| rate.expect("is open").round());
+        assert_eq!((rates, offered.duration_s), ([100.0, 10_000.0], 7.0));
+        assert!(preview.scenario_toml.expect("is shown").contains("name = \"symmetric\""));
+    }
+
+    #[test]
+    fn problems_name_the_flag_that_they_are_about() {
+        for (line, expected) in [
+            ("run symmetric --hold soon", "--hold"),
+            ("run symmetric --broker ftp://h", "--broker"),
+            ("run symmetric --threshold p99", "--threshold"),
+            ("run symmetric --out nowhere", "--out"),
+            ("run symmetric --password-file /no/such/file", "--password-file"),
+            ("run symmetric --broker mqtt://u:pw@127.0.0.1:1", "--broker"),
+            ("run symmetric --monitor agent://h:1?token=abc", "--monitor"),
+            ("ladder symmetric nothing=1,2", ""),
+            ("run no-such-scenario", ""),
+            ("serve", ""),
+        ] {
+            assert_eq!(flag(line), expected, "{line}: {:?}", previewed(line).problems);
+        }
+        let unknown = previewed("run symmetric --var nothing=1");
+        assert!(unknown.problems[0].message.contains("'nothing'"), "{:?}", unknown.problems);
+    }
+
+    #[test]
+    fn every_kind_of_run_is_described() {
+        for line in [
+            "ladder symmetric target_throughput=100,200 --var publishers=2 --var subscribers=2",
+            "capacity symmetric --var publishers=2 --var subscribers=2 --var target_throughput=10",
+            "compare symmetric --brokers builtin,builtin --var publishers=2 --var subscribers=2 --var target_throughput=10",
+            "run guide --scale 0.001 --scale-clients 0.001",
+            "run symmetric --virtual-users pub=3 --virtual-users sub=3 --var target_throughput=10",
+        ] {
+            let preview = previewed(line);
+            assert_eq!(preview.problems, [], "{line}");
+            assert!(preview.offered.is_some_and(|offered| offered.clients > 0), "{line}");
+        }
+    }
+}

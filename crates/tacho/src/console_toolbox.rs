@@ -1,0 +1,172 @@
+//! The program as the console sees it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tacho_console::{ToolInspection, ToolPreview, ToolProblem, ToolRemark, Toolbox};
+use tacho_lab::compare::{About, Side, compare, read_side};
+use tacho_lab::doctor::examine;
+use tacho_record::Timestamp;
+use tacho_report::tell_comparison;
+use tacho_rig::attached::this_program;
+use tacho_scenario::published::bifromq;
+use tacho_scenario::suite::{SUITES, Suite};
+use tacho_scenario::{
+    Adjustment, BUILTIN, Builtin, Limits, Scenario, ScenarioError, ScenarioVariable, SourceText,
+    jmx,
+};
+
+use crate::console_preview::preview;
+use crate::estimates;
+
+/// The scenario whose needs stand for what a machine is asked for.
+const TYPICAL: &str = "symmetric";
+
+/// Scenarios of the guide and of load services, with the names that those have; others are of
+/// what happens to connections and sessions.
+const STANDARD: [(&str, &str); 7] = [
+    ("connect", "Connections"),
+    ("symmetric", "One to one"),
+    ("fan-in", "Fan-in"),
+    ("fan-out", "Fan-out"),
+    ("bridge", "Bridge"),
+    ("persistent", "Persistent sessions"),
+    ("login", "Logins"),
+];
+
+/// The program that serves the console.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ConsoleToolbox;
+
+impl Toolbox for ConsoleToolbox {
+    fn preview(&self, arguments: &[String]) -> ToolPreview {
+        preview(arguments)
+    }
+
+    fn scenarios(&self) -> Value {
+        // Those that users know come first.
+        let mut all: Vec<&Builtin> = BUILTIN.iter().collect();
+        all.sort_by_key(|builtin| {
+            STANDARD.iter().position(|(name, _)| *name == builtin.name).unwrap_or(usize::MAX)
+        });
+        let scenarios: Vec<Value> = all.into_iter().map(scenario).collect();
+        let suite = |suite: Suite| {
+            json!({"name": suite.name, "summary": suite.description,
+                "summary_zh": suite.description_zh, "runs": suite.run_count()})
+        };
+        let suites: Vec<Value> =
+            SUITES.iter().filter_map(|name| Suite::find(name)).map(suite).collect();
+        let published: Vec<String> = bifromq().iter().map(|row| row.full_name()).collect();
+        json!({"scenarios": scenarios, "suites": suites, "published": published})
+    }
+
+    fn inspect(&self, file: &Path) -> ToolInspection {
+        inspected(file).unwrap_or_else(|error| ToolInspection {
+            problems: vec![ToolProblem { flag: None, message: error.to_string() }],
+            ..ToolInspection::default()
+        })
+    }
+
+    fn compare(&self, runs: &[PathBuf]) -> Result<Value, String> {
+        let side = |(letter, path): (char, &PathBuf)| {
+            let shown = path.to_string_lossy();
+            let mut side = read_side(&letter.to_string(), &shown)?;
+            // Where the folder is says nothing about the run.
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            side.label.clone_from(&name);
+            side.runs.iter_mut().for_each(|run| run.shown.clone_from(&name));
+            Ok(side)
+        };
+        let sides: Result<Vec<Side>, _> = ('a'..='z').zip(runs).map(side).collect();
+        let sides = sides.map_err(|error: tacho_lab::compare::CompareError| error.to_string())?;
+        let about = About {
+            name: "compare".to_owned(),
+            started_at: Timestamp::now().rfc3339(),
+            seed: 1,
+            ..About::default()
+        };
+        let mut comparison = compare(&sides, &about, &[]).map_err(|error| error.to_string())?;
+        tell_comparison(&mut comparison);
+        // Of the command that serves, which is not what compared them.
+        comparison.command_line.clear();
+        serde_json::to_value(&comparison).map_err(|error| error.to_string())
+    }
+
+    fn examine(&self) -> Vec<ToolRemark> {
+        let mut remarks = Vec::new();
+        let scenario = Scenario::load(TYPICAL, &[], &Adjustment::NONE, Limits::NONE);
+        let needs = scenario.ok().and_then(|scenario| tacho_lab::needs::needs(&scenario).ok());
+        let rows = needs.map(|needs| examine(&needs, true)).unwrap_or_default();
+        for row in rows.into_iter().filter(|row| row.limits) {
+            let command = row.command.map(|command| format!(": {command}")).unwrap_or_default();
+            let text = format!("{}: {}{command}", row.name, row.why);
+            remarks.push(ToolRemark { level: "problem", text });
+        }
+        if remarks.is_empty() {
+            let text = format!("No setting of this machine limits '{TYPICAL}'.");
+            remarks.push(ToolRemark { level: "ok", text });
+        }
+        remarks.push(match estimates::of_this_machine() {
+            Some(calibration) => ToolRemark {
+                level: "ok",
+                text: format!("The generator was calibrated here at {}.", calibration.measured_at),
+            },
+            None => ToolRemark {
+                level: "warning",
+                text:
+                    "The generator is not calibrated here: 'tacho calibrate' measures what it can \
+                       do in 75 seconds."
+                        .to_owned(),
+            },
+        });
+        remarks
+    }
+
+    fn is_calibrated(&self) -> bool {
+        estimates::of_this_machine().is_some()
+    }
+
+    fn program(&self) -> io::Result<Command> {
+        let program = this_program().map_err(|error| io::Error::other(error.to_string()))?;
+        Ok(Command::new(program))
+    }
+}
+
+fn scenario(builtin: &Builtin) -> Value {
+    let known = STANDARD.iter().find(|(name, _)| *name == builtin.name);
+    let title = known.map_or_else(|| title(builtin.name), |(_, title)| (*title).to_owned());
+    let loaded = Scenario::load(builtin.name, &[], &Adjustment::NONE, Limits::NONE).ok();
+    let (summary, summary_zh) = loaded
+        .map_or_else(Default::default, |scenario| (scenario.description, scenario.description_zh));
+    json!({
+        "name": builtin.name,
+        "title": title,
+        "group": if known.is_some() { "standard" } else { "events" },
+        "summary": summary,
+        "summary_zh": summary_zh,
+        "variables": ScenarioVariable::of(&builtin.source()),
+    })
+}
+
+/// `reconnect-storm` as people write it.
+fn title(name: &str) -> String {
+    tacho_scenario::format::capitalised(&name.replace('-', " "))
+}
+
+/// The variables and groups of a plan or a scenario file.
+fn inspected(file: &Path) -> Result<ToolInspection, ScenarioError> {
+    let name = file.to_string_lossy();
+    let mut source = SourceText::load(&name)?;
+    if jmx::is_plan(&name) {
+        source = jmx::translate(&source, &[], &Adjustment::NONE)?.source;
+    }
+    let scenario = Scenario::load(&name, &[], &Adjustment::NONE, Limits::NONE)?;
+    let group = |(name, group): (&String, &tacho_scenario::Group)| json!({"name": name, "virtual_users": group.clients});
+    Ok(ToolInspection {
+        variables: json!(ScenarioVariable::of(&source)),
+        groups: scenario.groups.iter().map(group).collect(),
+        problems: Vec::new(),
+    })
+}
