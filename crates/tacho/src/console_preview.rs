@@ -98,7 +98,31 @@ fn problem(arguments: &[String], failure: &Failure) -> ToolProblem {
     };
     let flag = arguments.iter().find(is_named);
     let flag = flag.map(|flag| flag.split('=').next().unwrap_or(flag).to_owned());
-    ToolProblem { flag, message }
+    ToolProblem { flag, message: without_excerpt(&message) }
+}
+
+/// A message about a scenario file without the lines of the file, which a terminal shows beside it:
+/// what is wrong, where, what stands under the place, and the help.
+fn without_excerpt(message: &str) -> String {
+    let mut lines = message.lines();
+    let first = lines.next().unwrap_or_default();
+    let mut place = None;
+    let mut parts = vec![first.to_owned()];
+    for line in lines {
+        let line = line.trim_start();
+        if let Some(file) = line.strip_prefix("--> ") {
+            // Those that come with the program are not the reader's to mend.
+            place = Some(file).filter(|file| !file.contains("(built in)"));
+        } else if let Some(help) = line.strip_prefix("= help: ") {
+            parts.push(help.to_owned());
+        } else if let Some((_, label)) = line.rsplit_once('^') {
+            parts.extend(Some(label.trim().to_owned()).filter(|label| !label.is_empty()));
+        }
+    }
+    match place {
+        Some(place) => format!("{place}: {}", parts.join("; ")),
+        None => parts.join("; "),
+    }
 }
 
 fn misprint(name: &str) -> Option<String> {
@@ -238,5 +262,19 @@ mod tests {
             assert_eq!(preview.problems, [], "{line}");
             assert!(preview.offered.is_some_and(|offered| offered.clients > 0), "{line}");
         }
+    }
+
+    #[test]
+    fn messages_about_files_have_no_lines_of_them() {
+        let of_file = "too small\n --> a.toml:3:20\n  |\n3 | size = 3\n  |        ^ at least 24\n  |\n  \
+                       = help: more\n  = help: or less";
+        assert_eq!(without_excerpt(of_file), "a.toml:3:20: too small; at least 24; more; or less");
+        let own = "too small\n --> x.toml (built in):3:20\n  |\n3 | a\n  | ^";
+        assert_eq!(without_excerpt(own), "too small");
+        assert_eq!(without_excerpt("one line"), "one line");
+        let settings =
+            vec!["run".to_owned(), "symmetric".to_owned(), "--var=payload_size=3".to_owned()];
+        let message = &preview(&settings).problems[0].message;
+        assert!(message.contains("too small") && !message.contains(['|', '^', '\n']), "{message}");
     }
 }
