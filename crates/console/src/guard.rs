@@ -9,13 +9,13 @@ use axum::response::{IntoResponse, Response};
 
 /// Policy for Tacho's own pages: resources from this server only, and no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
-    img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
-    frame-ancestors 'none'";
+    img-src 'self' data:; connect-src 'self'; frame-src 'self'; base-uri 'none'; \
+    form-action 'none'; frame-ancestors 'none'";
 
 /// Policy for reports: their own scripts, in an origin separate from these pages.
 pub(crate) const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
     style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
-    frame-ancestors 'none'; sandbox allow-scripts allow-downloads allow-popups";
+    frame-ancestors 'self'; sandbox allow-scripts allow-downloads allow-popups";
 
 /// Which names of this server are accepted.
 #[derive(Clone, Copy, Debug)]

@@ -467,7 +467,7 @@ fn the_pages_of_the_console_are_fenced_and_serve_only_files_of_runs() {
         let head = head.to_ascii_lowercase();
         assert!(head.starts_with("http/1.1 200") && page.contains("id=\"root\""), "{path}: {head}");
         assert!(head.contains("content-security-policy: default-src 'none'"), "{head}");
-        assert!(head.contains("frame-ancestors 'none'"), "{head}");
+        assert!(head.contains("frame-src 'self'") && head.contains("frame-ancestors 'none'"));
     }
     for path in ["/assets/console.js", "/assets/console.css", "/assets/uplot.js"] {
         let (head, text) = program.ask(&format!("GET {path}"));
@@ -479,6 +479,8 @@ fn the_pages_of_the_console_are_fenced_and_serve_only_files_of_runs() {
     ] {
         let (head, body) = program.ask(&format!("GET {path}"));
         assert!(head.starts_with("HTTP/1.1 200") && body.contains(title), "{path}: {head} {body}");
+        // The page of the run frames it, in a sandbox.
+        assert!(head.contains("frame-ancestors 'self'; sandbox allow-scripts"), "{head}");
     }
     for path in [
         "/runs/../report.html",
