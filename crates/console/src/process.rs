@@ -2,9 +2,15 @@
 
 use std::fs;
 use std::io;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
+
+/// How long a process may take until it handles the signal that asks it to end.
+const READY_WITHIN: Duration = Duration::from_secs(2);
+/// Time between two looks whether it does.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,11 +67,16 @@ impl ProcessId {
         false
     }
 
-    /// Asks it to end as Ctrl-C does.
+    /// Asks it to end as Ctrl-C does. One that has just begun and would die of it, without a
+    /// record, gets a moment to be ready for it, as far as the system tells.
     ///
     /// # Errors
     /// When it has ended, or may not be signalled.
     pub fn interrupt(self) -> io::Result<()> {
+        let until = Instant::now() + READY_WITHIN;
+        while catches(self.pid, Signal::INT) == Some(false) && Instant::now() < until {
+            std::thread::sleep(LOOK_EVERY);
+        }
         self.signal(Signal::INT)
     }
 
@@ -97,6 +108,14 @@ fn raw(pid: u32) -> Option<Pid> {
 
 fn stat(pid: u32) -> Option<Stat> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Whether a process handles a signal; `None` where the system does not tell.
+fn catches(pid: u32, signal: Signal) -> Option<bool> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+    let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+    Some(caught >> (signal.as_raw() - 1) & 1 == 1)
 }
 
 /// The name of the program, in parentheses, may contain anything, parentheses too.
@@ -140,6 +159,19 @@ mod tests {
         process.interrupt().expect("is ours");
         child.wait().expect("ends");
         assert!(!process.is_alive() && process.interrupt().is_err());
+    }
+
+    #[test]
+    fn handled_signals_are_told_from_others() {
+        let mut child = Command::new("sleep").arg("600").spawn().expect("starts");
+        if fs::exists("/proc/self/status").expect("looks") {
+            assert_eq!(catches(child.id(), Signal::INT), Some(false));
+            // The runtime handles it, to tell a stack overflow.
+            assert_eq!(catches(std::process::id(), Signal::SEGV), Some(true));
+        }
+        child.kill().expect("is ours");
+        child.wait().expect("ends");
+        assert_eq!(catches(0, Signal::INT), None);
     }
 
     #[test]
