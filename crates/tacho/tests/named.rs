@@ -50,9 +50,13 @@ fn list(runs: &Path) -> String {
     let line = line.expect("an address");
     let address = line.split("http://").nth(1).and_then(|rest| rest.split(['/', ' ']).next());
     let mut stream = TcpStream::connect(address.expect("an address")).expect("connects");
-    stream
-        .write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        .expect("sends");
+    let token = read(&runs.join(".console-token"));
+    let request = format!(
+        "GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+         Connection: close\r\n\r\n",
+        token.trim()
+    );
+    stream.write_all(request.as_bytes()).expect("sends");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("reads");
     text(&answer)
@@ -93,7 +97,7 @@ fn a_run_a_ladder_and_a_comparison_keep_their_name_and_note() {
         assert!(page.contains(words), "no {words} in {file}");
     }
     let list = list(&runs);
-    for words in ["Kernel 6.12", "C-states &lt;off&gt;", "as before", "Both kernels"] {
+    for words in ["Kernel 6.12", "C-states <off>", "as before", "Both kernels"] {
         assert!(list.contains(words), "no {words} in {list}");
     }
 }
