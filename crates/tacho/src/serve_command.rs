@@ -46,7 +46,9 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<u8, Failure> {
         toolbox: Arc::new(ConsoleToolbox),
     };
     let console = Console::start(&settings).map_err(failure)?;
-    eprintln!("{} runs in {}: {}", console.count(), arguments.dir.display(), console.url());
+    let count = console.count();
+    let runs = if count == 1 { "run" } else { "runs" };
+    eprintln!("{count} {runs} in {}: {}", arguments.dir.display(), console.url());
     if !console.address().ip().is_loopback() {
         eprintln!(
             "warning: {} is reached from elsewhere, and HTTP shows tokens to the network: put a \
