@@ -12,6 +12,8 @@ mod failures;
 mod findings;
 #[cfg(target_os = "linux")]
 mod floor;
+#[cfg(any(target_os = "linux", feature = "results"))]
+mod markers;
 #[cfg(target_os = "linux")]
 mod mqtt;
 mod peers;

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use super::{Documents, Results, ResultsError, with_summary};
+use super::{Documents, Results, ResultsError};
+use crate::markers::with_part;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
@@ -30,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let Some(path) = &options.readme else { return Ok(()) };
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {path:?}"))?;
     let name = results.suite.clone();
-    let text = with_summary(&text, &name, &documents.summary);
+    let text = with_part(&text, &name, &documents.summary);
     let text = text.ok_or_else(|| ResultsError::NoPlace { path: path.clone(), name })?;
     fs::write(path, text).with_context(|| format!("cannot write {path:?}"))
 }

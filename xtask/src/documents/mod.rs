@@ -56,12 +56,3 @@ impl Documents {
         Ok(())
     }
 }
-
-/// `text` with `summary` between the lines that mark the place called `name`; `None` without such
-/// a place.
-pub(crate) fn with_summary(text: &str, name: &str, summary: &str) -> Option<String> {
-    let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
-    let from = text.find(&begin)? + begin.len();
-    let to = from + text.get(from..)?.find(&end)?;
-    Some(format!("{}{summary}{}", text.get(..from)?, text.get(to..)?))
-}

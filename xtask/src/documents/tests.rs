@@ -2,6 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::markers::with_part;
 
 fn folder(name: &str, suite: &str, rows: &[String]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -268,10 +269,10 @@ fn a_record_that_says_something_else_is_refused_with_its_place() {
 #[test]
 fn a_summary_takes_the_place_of_the_last_one() {
     let text = "a\n<!-- guide: begin -->\nold\n<!-- guide: end -->\nb\n";
-    let new = with_summary(text, "guide", "new\n").expect("a place");
+    let new = with_part(text, "guide", "new\n").expect("a place");
     assert_eq!(new, "a\n<!-- guide: begin -->\nnew\n<!-- guide: end -->\nb\n");
-    assert_eq!(with_summary(&new, "guide", "new\n").as_deref(), Some(new.as_str()));
-    assert_eq!(with_summary(text, "bifromq", "new\n"), None);
+    assert_eq!(with_part(&new, "guide", "new\n").as_deref(), Some(new.as_str()));
+    assert_eq!(with_part(text, "bifromq", "new\n"), None);
 }
 
 /// The newest record of a suite that the repository keeps.
@@ -300,7 +301,7 @@ fn documents_say_what_the_records_say() {
             assert!(kept.is_ok_and(|kept| kept == *text), "{suite}/{name}: {again}");
         }
         let readme = fs::read_to_string(root.join("README.md")).expect("a README");
-        let whole = with_summary(&readme, suite, &documents.summary).expect("a place for it");
+        let whole = with_part(&readme, suite, &documents.summary).expect("a place for it");
         assert!(whole == readme, "README.md: {again}");
     }
 }

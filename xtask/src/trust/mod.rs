@@ -22,6 +22,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::bench::machine::{Machine, utc_now};
 use crate::floor::pin_self_to;
+use crate::markers::with_part;
 use crate::shell;
 use evidence::Evidence;
 use judge::Judgement;
@@ -210,7 +211,8 @@ fn render() -> Result<()> {
     let path = shell::root().join(DOCUMENT);
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path:?}"))?;
     let table = table::table(&Evidence::load(&folder)?);
-    let text = table::replace(&text, &table).with_context(|| format!("{DOCUMENT}: no markers"))?;
+    let text =
+        with_part(&text, "trust", &table).with_context(|| format!("{DOCUMENT}: no markers"))?;
     fs::write(&path, text).with_context(|| format!("cannot write {path:?}"))
 }
 

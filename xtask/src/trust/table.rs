@@ -11,16 +11,6 @@ use super::judge::{
 use super::responder::Fault;
 use crate::bench::figures::number;
 
-const BEGIN: &str = "<!-- trust: begin -->\n";
-const END: &str = "<!-- trust: end -->";
-
-/// A document with the part between the markers replaced; `None` when it has none.
-pub(super) fn replace(document: &str, table: &str) -> Option<String> {
-    let from = document.find(BEGIN)? + BEGIN.len();
-    let to = from + document.get(from..)?.find(END)?;
-    Some(format!("{}{table}{}", document.get(..from)?, document.get(to..)?))
-}
-
 /// One line per piece of evidence.
 pub(super) fn table(evidence: &Evidence) -> String {
     if evidence.measured.is_empty() {
@@ -196,6 +186,7 @@ fn ending(ended: Option<ToolEnd>) -> String {
 mod tests {
     use super::super::{evidence, responder::Testimony, tools::ToolRun};
     use super::*;
+    use crate::markers::with_part;
     use crate::shell;
 
     fn document() -> String {
@@ -207,7 +198,8 @@ mod tests {
         let folder = evidence::newest();
         let kept = folder.map(|folder| Evidence::load(&folder).expect("a record"));
         let expected = table(&kept.unwrap_or_default());
-        let again = replace(&document(), &expected).expect("the document has the markers");
+        let again =
+            with_part(&document(), "trust", &expected).expect("the document has the markers");
         assert_eq!(document(), again, "`cargo xtask trust --render` writes it again");
     }
 
@@ -229,9 +221,10 @@ mod tests {
 
     #[test]
     fn only_the_part_between_the_markers_is_replaced() {
-        let text = format!("a\n{BEGIN}old\n{END}\nb\n");
-        assert_eq!(replace(&text, "new\n"), Some(format!("a\n{BEGIN}new\n{END}\nb\n")));
-        assert_eq!(replace("a\nb\n", "new\n"), None);
+        let marked =
+            |part: &str| format!("a\n<!-- trust: begin -->\n{part}\n<!-- trust: end -->\nb\n");
+        assert_eq!(with_part(&marked("old"), "trust", "new\n"), Some(marked("new")));
+        assert_eq!(with_part("a\nb\n", "trust", "new\n"), None);
     }
 
     fn latency(shown: &str, verdict: &str, reported_us: f64) -> LatencyRun {

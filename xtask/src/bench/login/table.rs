@@ -9,18 +9,17 @@ use serde_json::Value;
 
 use super::Method;
 use crate::bench::figures::{Figures, number};
+use crate::markers::with_part;
 use crate::shell;
 
 const DOCUMENT: &str = "BENCHMARKING.md";
-const BEGIN: &str = "<!-- login: begin -->\n";
-const END: &str = "<!-- login: end -->";
 
 /// Writes the table of the newest record into the document.
 pub(in crate::bench) fn render() -> Result<()> {
     let path = shell::root().join(DOCUMENT);
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path:?}"))?;
-    let text =
-        replace(&text, &newest_table()?).with_context(|| format!("{DOCUMENT}: no markers"))?;
+    let text = with_part(&text, "login", &newest_table()?);
+    let text = text.with_context(|| format!("{DOCUMENT}: no markers"))?;
     fs::write(&path, text).with_context(|| format!("cannot write {path:?}"))
 }
 
@@ -82,13 +81,6 @@ fn table(folder: &Path, record: &Value) -> Result<String> {
     Ok(text)
 }
 
-/// A document with the part between the markers replaced; `None` when it has none.
-fn replace(document: &str, table: &str) -> Option<String> {
-    let from = document.find(BEGIN)? + BEGIN.len();
-    let to = from + document.get(from..)?.find(END)?;
-    Some(format!("{}{table}{}", document.get(..from)?, document.get(to..)?))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -99,7 +91,7 @@ mod tests {
     fn the_document_has_the_newest_record() {
         let document = fs::read_to_string(shell::root().join(DOCUMENT)).expect("reads");
         let expected = newest_table().expect("a record");
-        let again = replace(&document, &expected).expect("the document has the markers");
+        let again = with_part(&document, "login", &expected).expect("the document has the markers");
         assert_eq!(document, again, "`cargo xtask bench --render` writes it again");
     }
 
