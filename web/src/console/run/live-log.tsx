@@ -2,64 +2,19 @@
 
 import type { Course } from "../../course";
 import { useWords } from "../i18n";
-import { VerdictChip } from "../parts/verdict";
-import { count, percent, perSecond, us } from "../show";
+import { count } from "../show";
+import { StepTable } from "./step-table";
 
 export function LiveLog({ course, isRun }: { course: Course; isRun: boolean }) {
+  const t = useWords();
   return (
     <>
-      {!isRun && <Steps course={course} />}
+      {!isRun && course.steps.length > 0 && (
+        <StepTable name={t.run.finishedSteps} rows={course.steps} />
+      )}
       <Actions course={course} />
       <Failures course={course} />
     </>
-  );
-}
-
-function Steps({ course }: { course: Course }) {
-  const t = useWords();
-  if (course.steps.length === 0) return null;
-  return (
-    <section class="card">
-      <h2>{t.run.finishedSteps}</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label={t.run.finishedSteps}>
-        <table class="plain">
-          <thead>
-            <tr>
-              <th scope="col">{t.run.step}</th>
-              <th scope="col">{t.columns.verdict}</th>
-              <th scope="col" class="number">
-                {t.columns.achieved_tps}
-                <small>{t.columnUnits["achieved_tps"]}</small>
-              </th>
-              <th scope="col" class="number">
-                {t.run.mean}
-              </th>
-              <th scope="col" class="number">
-                p99
-              </th>
-              <th scope="col" class="number">
-                {t.columns.cpu_percent}
-                <small>%</small>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {course.steps.map((step, index) => (
-              <tr key={index}>
-                <th scope="row">{step.label}</th>
-                <td {...(step.reason === null ? {} : { title: step.reason })}>
-                  <VerdictChip verdict={step.verdict} />
-                </td>
-                <td class="number">{perSecond(step.tps)}</td>
-                <td class="number">{us(step.e2e_mean_us)}</td>
-                <td class="number">{us(step.e2e_p99_us)}</td>
-                <td class="number">{percent(step.cpu_percent)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
   );
 }
 

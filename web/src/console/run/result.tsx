@@ -5,10 +5,11 @@ import { Icon } from "../parts/icon";
 import { Empty } from "../parts/notice";
 import { Chip, toneOf } from "../parts/verdict";
 import type { Tone } from "../parts/verdict";
-import { count, perSecond, size, us, percent } from "../show";
+import { count, perSecond, runName, size, us, percent } from "../show";
 import type { Run, Step, Summary, Words } from "../types";
 import { Figures } from "./figures";
 import { StepTable } from "./step-table";
+import type { StepRow } from "./step-table";
 
 export function Result({ run }: { run: Run }) {
   const t = useWords();
@@ -37,7 +38,12 @@ export function Result({ run }: { run: Run }) {
       {last !== undefined && summary.steps.length === 1 && <Tiles step={last} />}
       <Thresholds summary={summary} />
       <Headlines summary={summary} />
-      {summary.steps.length > 1 && <StepTable run={run} steps={summary.steps} />}
+      {summary.steps.length > 1 && (
+        <StepTable
+          name={`${runName(run)}: ${t.run.finishedSteps}`}
+          rows={summary.steps.map(rowOf)}
+        />
+      )}
       <Findings words={words} />
       {last !== undefined && summary.steps.length === 1 && (
         <Figures summary={summary} step={last} />
@@ -54,6 +60,19 @@ export function Result({ run }: { run: Run }) {
       )}
     </>
   );
+}
+
+function rowOf(step: Step, index: number): StepRow {
+  const label = [step.series, step.label].filter((part) => part !== "").join(" ");
+  return {
+    label: label || `${index + 1}`,
+    verdict: step.verdict,
+    attempted_tps: step.offered_in_per_s + step.offered_out_per_s,
+    tps: step.tps,
+    e2e_mean_us: step.latency_us.mean,
+    e2e_p99_us: step.latency_us.p99,
+    cpu_percent: step.cpu_percent ?? step.broker_cpu_percent,
+  };
 }
 
 // The sentences of a record that has only English ones.

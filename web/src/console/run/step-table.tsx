@@ -1,30 +1,39 @@
-// The measured windows of a ladder, a search, a suite or repeats.
+// The measured windows of a ladder, a search, a suite or repeats, finished or still under way.
 
 import { useWords } from "../i18n";
 import { VerdictChip } from "../parts/verdict";
-import { percent, perSecond, us, runName } from "../show";
-import type { Run, Step } from "../types";
+import { percent, perSecond, us } from "../show";
 
-export function StepTable({ run, steps }: { run: Run; steps: Step[] }) {
+export interface StepRow {
+  label: string;
+  verdict: string;
+  reason?: string | null;
+  // Absent in all rows: no column.
+  attempted_tps?: number;
+  tps: number | null;
+  e2e_mean_us: number | null;
+  e2e_p99_us: number | null;
+  cpu_percent: number | null;
+}
+
+export function StepTable({ name, rows }: { name: string; rows: StepRow[] }) {
   const t = useWords();
+  const hasAttempted = rows.some((row) => row.attempted_tps !== undefined);
   return (
     <section class="card">
       <h2>{t.run.finishedSteps}</h2>
-      <div
-        class="scroll"
-        tabIndex={0}
-        role="region"
-        aria-label={`${runName(run)}: ${t.run.finishedSteps}`}
-      >
+      <div class="scroll" tabIndex={0} role="region" aria-label={name}>
         <table class="plain">
           <thead>
             <tr>
               <th scope="col">{t.run.step}</th>
               <th scope="col">{t.columns.verdict}</th>
-              <th scope="col" class="number">
-                {t.columns.attempted_tps}
-                <small>{t.columnUnits["attempted_tps"]}</small>
-              </th>
+              {hasAttempted && (
+                <th scope="col" class="number">
+                  {t.columns.attempted_tps}
+                  <small>{t.columnUnits["attempted_tps"]}</small>
+                </th>
+              )}
               <th scope="col" class="number">
                 {t.columns.achieved_tps}
                 <small>{t.columnUnits["achieved_tps"]}</small>
@@ -42,20 +51,17 @@ export function StepTable({ run, steps }: { run: Run; steps: Step[] }) {
             </tr>
           </thead>
           <tbody>
-            {steps.map((step, index) => (
+            {rows.map((row, index) => (
               <tr key={index}>
-                <th scope="row">
-                  {[step.series, step.label].filter((part) => part !== "").join(" ") ||
-                    `${index + 1}`}
-                </th>
-                <td>
-                  <VerdictChip verdict={step.verdict} />
+                <th scope="row">{row.label}</th>
+                <td {...(row.reason == null ? {} : { title: row.reason })}>
+                  <VerdictChip verdict={row.verdict} />
                 </td>
-                <td class="number">{perSecond(step.offered_in_per_s + step.offered_out_per_s)}</td>
-                <td class="number">{perSecond(step.tps)}</td>
-                <td class="number">{us(step.latency_us.mean)}</td>
-                <td class="number">{us(step.latency_us.p99)}</td>
-                <td class="number">{percent(step.cpu_percent ?? step.broker_cpu_percent)}</td>
+                {hasAttempted && <td class="number">{perSecond(row.attempted_tps ?? null)}</td>}
+                <td class="number">{perSecond(row.tps)}</td>
+                <td class="number">{us(row.e2e_mean_us)}</td>
+                <td class="number">{us(row.e2e_p99_us)}</td>
+                <td class="number">{percent(row.cpu_percent)}</td>
               </tr>
             ))}
           </tbody>
