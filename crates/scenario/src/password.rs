@@ -83,6 +83,14 @@ impl Password {
         }
     }
 
+    /// The password itself, where all clients have the same and it is known.
+    pub fn reveal(&self) -> Option<&str> {
+        match &self.value {
+            Secret::Text(text) => Some(text),
+            Secret::Template(_) | Secret::Missing => None,
+        }
+    }
+
     /// The password of one client.
     pub(crate) fn expand_at(&self, place: ClientPlace) -> Option<String> {
         match &self.value {

@@ -1,14 +1,14 @@
 //! The broker and the client, as `pub` and `sub` are told about them.
 
 use std::net::ToSocketAddrs as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use tacho_client::{ClientSettings, Message, MessageProperties};
 use tacho_codec::{QoS, Version};
-use tacho_scenario::{BrokerUrl, Scheme, Template, TlsOptions};
+use tacho_scenario::{BrokerUrl, Password, Scheme, Template, TlsOptions};
 
 use super::invalid;
 use super::properties::PropertyArguments;
@@ -243,8 +243,11 @@ impl ConnectionArguments {
     }
 
     fn password(&self) -> Result<Option<Vec<u8>>, Failure> {
+        let bytes = |password: &Password| password.reveal().map(|text| text.as_bytes().to_vec());
         if let Some(file) = &self.password_file {
-            return read_password(file).map(Some);
+            return Password::read(file)
+                .map(|password| bytes(&password))
+                .map_err(|why| invalid(&why));
         }
         if let Some(password) = &self.password {
             if !self.quiet {
@@ -254,7 +257,7 @@ impl ConnectionArguments {
             }
             return Ok(Some(password.clone().into_bytes()));
         }
-        Ok(std::env::var("TACHO_PASSWORD").ok().map(String::into_bytes))
+        Ok(bytes(&Password::in_environment(Password::VARIABLE)))
     }
 
     fn will(&self, properties: &PropertyArguments) -> Result<Option<Message>, Failure> {
@@ -280,19 +283,4 @@ impl ConnectionArguments {
 pub(super) fn check_topic(topic: &str) -> Result<(), Failure> {
     tacho_codec::check_topic_name(topic)
         .map_err(|error| invalid(&format!("'{}' is no topic: {error}", topic.escape_debug())))
-}
-
-fn read_password(file: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = std::fs::read(file)
-        .map_err(|error| invalid(&format!("cannot read {}: {error}", file.display())))?;
-    if bytes.ends_with(b"\n") {
-        bytes.pop();
-        if bytes.ends_with(b"\r") {
-            bytes.pop();
-        }
-    }
-    if bytes.is_empty() {
-        return Err(invalid(&format!("{} has no password", file.display())));
-    }
-    Ok(bytes)
 }
