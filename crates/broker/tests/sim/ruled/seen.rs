@@ -123,7 +123,9 @@ impl World {
             self.clients[client].spans.remove(&filter);
         } else {
             assert!(may_grant || is_filtered, "{}", said());
-            self.clients[client].spans.insert(filter, Span { asked, granted: now });
+            if !self.clients[client].gives_up(filter) {
+                self.clients[client].spans.insert(filter, Span { asked, granted: now });
+            }
         }
     }
 
