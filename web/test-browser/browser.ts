@@ -12,6 +12,10 @@ const require = createRequire(`${process.cwd()}/package.json`);
 
 const executable = process.env["CHROMIUM"] ?? PLACES.find((place) => existsSync(place));
 
+if (executable === undefined && process.env["TACHO_REQUIRE_PEERS"] !== undefined) {
+  throw new Error(`no Chromium at ${PLACES.join(", ")}; name one with CHROMIUM=…`);
+}
+
 // Why there is no test in a browser; false where there is one.
 export const SKIP: string | false =
   executable === undefined

@@ -70,6 +70,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Err(error) if !peers::required() => Ok(skip(&format!("{error:#}"))),
         result => result.map(|()| None),
     });
+    // After the peers, which install the browser where they may.
+    step("console", &mut web::browse);
     step("tests", &mut || {
         let mut cargo = shell::cargo();
         cargo.args(["test", "--workspace", "--features", "xtask/results"]);

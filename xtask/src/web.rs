@@ -1,4 +1,4 @@
-//! `web/`: the scripts of reports and of the live page, made from TypeScript.
+//! `web/`: the scripts of reports, of the live page and of the console, made from TypeScript.
 //!
 //! What they are made into is committed, so that building the program needs no node. Here it
 //! is made again and compared.
@@ -35,6 +35,15 @@ pub(crate) fn check() -> Result<Option<String>> {
     node("build.mjs", &["--out", &fresh.to_string_lossy()])?;
     compare(&folder().join("dist"), &fresh)?;
     Ok(None)
+}
+
+/// Opens the console's screens in a browser. Returns why that was left out where there is no npm.
+pub(crate) fn browse() -> Result<Option<String>> {
+    if shell::find("npm").is_none() {
+        return Ok(Some("no npm on this machine: the console was not opened in a browser".into()));
+    }
+    prepare()?;
+    shell::run(npm().args(["run", "--silent", "test:browser"])).map(|()| None)
 }
 
 fn folder() -> PathBuf {
