@@ -24,7 +24,7 @@ use crate::durable::threads::{RecoveredBroker, recover};
 use crate::durable::{Durable, JournalError, WallClock};
 use crate::mail::Mail;
 use crate::server::loop_limits;
-use crate::shard::{Authenticators, Shard, Shared};
+use crate::shard::{Authenticators, Net, Shard, Shared};
 use crate::stats::ShardStats;
 
 pub use crate::shard::{Held, OverLimit, Totals};
@@ -269,10 +269,9 @@ impl Cluster {
         held
     }
 
-    /// Bytes to clients of a shard's sessions that have not left.
+    /// Bytes to clients of a shard that have not left.
     pub fn output_bytes(&self, shard: usize) -> usize {
-        let net = self.simulation.net(shard);
-        net.map_or(0, |net| self.simulation.handler(shard).output_bytes(net))
+        self.simulation.net(shard).map_or(0, Net::unwritten_bytes)
     }
 
     /// Groups of shared subscriptions that are referenced anywhere, also by remembered routes.

@@ -404,6 +404,12 @@ impl<H: Handler> Net<H> {
         self.conns.get(conn).map_or(0, Conn::output_bytes)
     }
 
+    /// Bytes that no socket has accepted yet, those of connections that are closing included.
+    #[must_use]
+    pub fn unwritten_bytes(&self) -> usize {
+        self.conns.ids().map(|conn| self.output_bytes(conn)).sum()
+    }
+
     /// Requests one [`Handler::drained`] when the connection's unwritten output has fallen to the
     /// low-water mark, even if it never was above the high one. A handler that produces output at
     /// the pace at which it leaves calls this between two portions.

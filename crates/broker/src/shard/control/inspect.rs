@@ -136,11 +136,6 @@ impl Shard {
         }
     }
 
-    pub(crate) fn output_bytes(&self, net: &Net) -> usize {
-        let connections = self.sessions.iter().filter_map(|(_, session)| session.connection());
-        connections.map(|conn| net.output_bytes(conn)).sum()
-    }
-
     pub(crate) fn over_limit(&self, net: &Net) -> Option<OverLimit> {
         let limits = self.limits();
         let above = |what, amount: u64, limit: u64| {

@@ -43,10 +43,13 @@ pub(super) struct ShardView {
 }
 
 impl ShardView {
-    pub(super) fn note(&mut self, now: Moment, policy: usize) {
-        if self.since.last().is_none_or(|(_, known)| *known != policy) {
+    /// Whether it is another one than before.
+    pub(super) fn note(&mut self, now: Moment, policy: usize) -> bool {
+        let is_new = self.since.last().is_none_or(|(_, known)| *known != policy);
+        if is_new {
             self.since.push((now, policy));
         }
+        is_new
     }
 
     /// Those that were in force between two moments.

@@ -169,7 +169,11 @@ impl World {
         self.now += 1;
         for (shard, stats) in self.cluster.stats().iter().enumerate() {
             let reloads = stats.access_reloads_total.value() as usize;
-            self.judge.shards[shard].note(self.now, self.first_policy + reloads);
+            let is_new = self.judge.shards[shard].note(self.now, self.first_policy + reloads);
+            if is_new && self.talks {
+                let policy = self.first_policy + reloads;
+                eprintln!("{:>6} shard {shard} has policy {policy}", self.now);
+            }
         }
         for client in 0..self.clients.len() {
             for event in self.clients[client].take_events() {
@@ -416,7 +420,8 @@ impl World {
 
     fn say(&self, client: usize, what: &str) {
         if self.talks {
-            eprintln!("{:>6} {} {what}", self.now, self.clients[client].name);
+            let Client { name, shard, .. } = &self.clients[client];
+            eprintln!("{:>6} {name} of shard {shard} {what}", self.now);
         }
     }
 }
