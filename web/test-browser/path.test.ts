@@ -6,7 +6,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 
 import { SKIP, launched, opened, settled } from "./browser";
-import { RUNNING } from "./mock/data";
+import { RUNNING, row } from "./mock/data";
 import { mock } from "./mock/server";
 import type { Mock } from "./mock/server";
 
@@ -129,9 +129,24 @@ test(
     await page.getByRole("link", { name: "Result" }).waitFor();
     await page.getByRole("heading", { name: "ok" }).waitFor();
     await page.getByRole("link", { name: "Course" }).click();
-    assert.ok(await page.locator("figure canvas").first().isVisible());
+    await page.locator("figure canvas").first().waitFor({ state: "visible" });
   },
 );
+
+test("the files of a run, and of its steps, are opened and downloaded", options, async () => {
+  const past = Array.from({ length: 200 }, (_, index) => row(index));
+  const ladder = past.find(({ kind, state }) => kind === "ladder" && state === "finished")!;
+  await page.goto(`${server.address}/runs/${ladder.id}`);
+  await page.getByRole("link", { name: "Files" }).click();
+  await page.waitForURL(/tab=files/);
+  const step = page.locator(".files details").first();
+  assert.equal(await step.getByRole("link", { name: "report.html", exact: true }).isVisible(), false);
+  await step.locator("summary").click();
+  const saved = page.waitForEvent("download");
+  await step.getByRole("link", { name: /^Download .*summary\.json$/ }).click();
+  assert.equal((await saved).suggestedFilename(), `${ladder.id}-summary.json`);
+  assert.match((await saved).url(), /\/files\/steps\/01-target_throughput%3D5000\/summary\.json$/);
+});
 
 test("a run is stopped only when that is confirmed", options, async () => {
   await page.goto(`${server.address}/runs/${RUNNING.id}`);
@@ -190,6 +205,30 @@ test(
     );
   },
 );
+
+test("deleted runs are restored later, and removed permanently only when asked", options, async () => {
+  await page.goto(`${server.address}/runs`);
+  await settled(page);
+  const finished = server.records.of("finished").slice(0, 3);
+  for (const { id } of finished) server.records.remove(id);
+  await page.getByRole("link", { name: "Trash" }).click();
+  await page.waitForURL("**/trash");
+  await page.locator(".trash li").nth(2).waitFor();
+  await page.locator(".trash li").first().getByRole("button", { name: /^Restore/ }).click();
+  await page.getByText("Restored.").waitFor();
+  await page.locator(".trash li").nth(2).waitFor({ state: "detached" });
+  assert.notEqual(server.records.find(finished[2]!.id), undefined);
+  await page.locator(".trash li").first().getByRole("button", { name: /permanently$/ }).click();
+  await page.locator("dialog").getByText(/no way back/).waitFor();
+  await page.locator("dialog").getByRole("button", { name: "Keep" }).click();
+  assert.equal(server.records.trashed().total, 2);
+  await page.getByRole("button", { name: "Empty the trash" }).click();
+  await page.locator("dialog").getByText(/^2 runs with/).waitFor();
+  await page.locator("dialog").getByRole("button", { name: "Delete permanently" }).click();
+  await page.getByText(/^2 runs were deleted permanently: .* freed/).waitFor();
+  await page.getByRole("heading", { name: "The trash is empty" }).waitFor();
+  assert.deepEqual(server.changes.at(-1), "DELETE trash");
+});
 
 test("selected runs are compared, and the order of the sides can be changed", options, async () => {
   await page.goto(`${server.address}/runs?scenario=symmetric&state=finished`);

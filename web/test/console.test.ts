@@ -28,6 +28,7 @@ import type { Row, Scenario, TrendPoint, Variable } from "../src/console/types";
 test("addresses have pages, and those of files have none", () => {
   assert.deepEqual(routeOf("/"), { page: "home" });
   assert.deepEqual(routeOf("/runs"), { page: "records" });
+  assert.deepEqual(routeOf("/trash"), { page: "trash" });
   assert.deepEqual(routeOf("/runs/a%20b"), { page: "run", id: "a b" });
   assert.deepEqual(routeOf("/runs/%E0%A4%A"), { page: "unknown" });
   assert.equal(routeOf("/runs/a/report.html"), null);

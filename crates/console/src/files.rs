@@ -1,5 +1,6 @@
 //! Files of run directories, and nothing else.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
+use serde::Serialize;
 
 use crate::guard::REPORT_POLICY;
 use crate::regular;
@@ -17,34 +19,76 @@ const DEPTH_MAX: usize = 4;
 /// Bytes per read.
 const CHUNK: usize = 64 << 10;
 
-/// The files of a run directory with their types.
-const FILES: [(&str, &str); 25] = [
-    ("report.html", "text/html; charset=utf-8"),
-    ("report.zh.html", "text/html; charset=utf-8"),
-    ("console.log", "text/plain; charset=utf-8"),
-    ("notes.json", "application/json"),
-    ("request.json", "application/json"),
-    ("summary.json", "application/json"),
-    ("environment.json", "application/json"),
-    ("scenario.toml", "text/plain; charset=utf-8"),
-    ("timeseries.csv", "text/csv; charset=utf-8"),
-    ("brokers.csv", "text/csv; charset=utf-8"),
-    ("resources.csv", "text/csv; charset=utf-8"),
-    ("steps.csv", "text/csv; charset=utf-8"),
-    ("groups.csv", "text/csv; charset=utf-8"),
-    ("groups.hlog", "text/plain; charset=utf-8"),
-    ("latency.hlog", "text/plain; charset=utf-8"),
-    ("e2e.hgrm", "text/plain; charset=utf-8"),
-    ("service.hgrm", "text/plain; charset=utf-8"),
-    ("ack.hgrm", "text/plain; charset=utf-8"),
-    ("send_delay.hgrm", "text/plain; charset=utf-8"),
-    ("results.jtl", "text/csv; charset=utf-8"),
-    ("results-aggregated.jtl", "text/csv; charset=utf-8"),
-    ("comparison.json", "application/json"),
-    ("junit.xml", "text/xml; charset=utf-8"),
-    ("summary.md", "text/plain; charset=utf-8"),
-    ("broker.log", "text/plain; charset=utf-8"),
+/// Entries of run directories that are looked at for one list; suites have some dozen per row.
+const ENTRIES_MAX: usize = 5000;
+/// Directories whose files are no results: a broker's state, what was uploaded for the run, keys.
+const NOT_LISTED: [&str; 3] = ["data", "input", "certificates"];
+
+/// The files of a run directory with their types, in the order of lists.
+const FILES: [(&str, &str, FileKind); 25] = [
+    ("report.html", "text/html; charset=utf-8", FileKind::Report),
+    ("report.zh.html", "text/html; charset=utf-8", FileKind::Report),
+    ("summary.json", "application/json", FileKind::Record),
+    ("comparison.json", "application/json", FileKind::Record),
+    ("summary.md", "text/plain; charset=utf-8", FileKind::Record),
+    ("junit.xml", "text/xml; charset=utf-8", FileKind::Record),
+    ("scenario.toml", "text/plain; charset=utf-8", FileKind::Settings),
+    ("request.json", "application/json", FileKind::Settings),
+    ("environment.json", "application/json", FileKind::Settings),
+    ("notes.json", "application/json", FileKind::Settings),
+    ("steps.csv", "text/csv; charset=utf-8", FileKind::Table),
+    ("timeseries.csv", "text/csv; charset=utf-8", FileKind::Table),
+    ("brokers.csv", "text/csv; charset=utf-8", FileKind::Table),
+    ("groups.csv", "text/csv; charset=utf-8", FileKind::Table),
+    ("resources.csv", "text/csv; charset=utf-8", FileKind::Table),
+    ("latency.hlog", "text/plain; charset=utf-8", FileKind::Histogram),
+    ("groups.hlog", "text/plain; charset=utf-8", FileKind::Histogram),
+    ("e2e.hgrm", "text/plain; charset=utf-8", FileKind::Histogram),
+    ("service.hgrm", "text/plain; charset=utf-8", FileKind::Histogram),
+    ("ack.hgrm", "text/plain; charset=utf-8", FileKind::Histogram),
+    ("send_delay.hgrm", "text/plain; charset=utf-8", FileKind::Histogram),
+    ("results.jtl", "text/csv; charset=utf-8", FileKind::Samples),
+    ("results-aggregated.jtl", "text/csv; charset=utf-8", FileKind::Samples),
+    ("console.log", "text/plain; charset=utf-8", FileKind::Log),
+    ("broker.log", "text/plain; charset=utf-8", FileKind::Log),
 ];
+
+/// What a file of a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FileKind {
+    /// A page to read.
+    Report,
+    /// The run's figures and verdict.
+    Record,
+    /// What was to be done, and where.
+    Settings,
+    /// Figures by the second or step.
+    Table,
+    /// Latencies.
+    Histogram,
+    /// For JMeter.
+    Samples,
+    /// What programs said.
+    Log,
+}
+
+/// A file of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct RunFile {
+    /// Its path below the run's directory.
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    pub(crate) kind: FileKind,
+}
+
+/// The files of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FileList {
+    pub(crate) files: Vec<RunFile>,
+    /// There are more than are looked at.
+    pub(crate) is_cut: bool,
+}
 
 /// Files that are offered, where they are there.
 const OFFERED: [&str; 12] = [
@@ -100,22 +144,71 @@ fn chunks(file: File, length: u64) -> impl Stream<Item = io::Result<Bytes>> + Se
     })
 }
 
-/// The type of a file that run directories have.
-pub(crate) fn content_type(name: &str) -> Option<&'static str> {
-    if let Some((_, content_type)) = FILES.iter().find(|(known, _)| *known == name) {
-        return Some(content_type);
+/// The type of a file that run directories have, and what it is.
+fn known(name: &str) -> Option<(&'static str, FileKind)> {
+    if let Some((_, content_type, kind)) = FILES.iter().find(|(known, ..)| *known == name) {
+        return Some((content_type, *kind));
     }
-    let (stem, kind) = name.rsplit_once('.')?;
+    let (stem, extension) = name.rsplit_once('.')?;
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    // Percentile tables and samples are named after a latency or a step.
-    let known = ["hgrm", "jtl"].contains(&kind) && !stem.is_empty() && stem.chars().all(word);
-    known.then_some("text/plain; charset=utf-8")
+    if stem.is_empty() || !stem.chars().all(word) {
+        return None;
+    }
+    // Percentile tables and samples are named after a latency or a step, logs after a broker, a
+    // timed command or a side of a comparison.
+    let is_log = ["broker-", "command-", "before-"].iter().any(|start| stem.starts_with(start));
+    let kind = match extension {
+        "hgrm" => FileKind::Histogram,
+        "jtl" => FileKind::Samples,
+        "log" if is_log => FileKind::Log,
+        _ => return None,
+    };
+    Some(("text/plain; charset=utf-8", kind))
+}
+
+/// All files of a run directory that [`serve`] gives out: those of the run itself first, then those
+/// of its steps.
+pub(crate) fn list(directory: &Path) -> FileList {
+    let mut list = FileList::default();
+    let mut entries = 0;
+    let mut places = VecDeque::from([(String::new(), 0)]);
+    while let Some((place, depth)) = places.pop_front() {
+        let Ok(found) = std::fs::read_dir(directory.join(&place)) else { continue };
+        let (mut files, mut below) = (Vec::new(), Vec::new());
+        for entry in found.flatten() {
+            entries += 1;
+            if entries > ENTRIES_MAX {
+                list.is_cut = true;
+                break;
+            }
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            // Not of what a link leads to.
+            let Ok(about) = entry.metadata() else { continue };
+            if about.is_dir() && depth < DEPTH_MAX && is_plain(&name) {
+                let is_result = depth > 0 || !NOT_LISTED.contains(&name.as_str());
+                below.extend(is_result.then(|| (format!("{place}{name}/"), depth + 1)));
+            } else if about.is_file()
+                && let Some((_, kind)) = known(&name)
+            {
+                let order = FILES.iter().position(|(known, ..)| *known == name);
+                let order = (order.unwrap_or(FILES.len()), name.clone());
+                let name = format!("{place}{name}");
+                files.push((order, RunFile { name, bytes: about.len(), kind }));
+            }
+        }
+        files.sort_by(|(left, _), (right, _)| left.cmp(right));
+        list.files.extend(files.into_iter().map(|(_, file)| file));
+        below.sort();
+        // Depth first: a step's own steps come behind it.
+        below.into_iter().rev().for_each(|next| places.push_front(next));
+    }
+    list
 }
 
 /// Opens `path` below `root`: only known names, in directories that are really below it.
 fn open(root: &Path, path: &str) -> Option<(File, u64, &'static str)> {
     let mut parts: Vec<&str> = path.split('/').collect();
-    let content_type = content_type(parts.pop()?)?;
+    let (content_type, _) = known(parts.pop()?)?;
     if parts.len() > DEPTH_MAX || !parts.iter().all(|part| is_plain(part)) {
         return None;
     }
@@ -164,7 +257,7 @@ mod tests {
         for path in ["one/report.html", "one/steps/01-x y/summary.json"] {
             assert!(open(&root, path).is_some(), "{path}");
         }
-        assert!(content_type("e2e.hgrm").is_some() && content_type("a.b.hgrm").is_none());
+        assert!(known("e2e.hgrm").is_some() && known("a.b.hgrm").is_none());
         for path in [
             "",
             "/",
@@ -187,5 +280,55 @@ mod tests {
         ] {
             assert!(open(&root, path).is_none(), "{path}");
         }
+    }
+
+    #[test]
+    fn a_list_has_what_can_be_read_and_no_inputs_keys_or_links() {
+        let place = tempfile::tempdir().expect("temporary directory");
+        let run = place.path();
+        for folder in ["steps/02-b", "steps/01-a", "input", "certificates", "data/x", ".hidden"] {
+            fs::create_dir_all(run.join(folder)).expect("creates");
+        }
+        for file in [
+            "report.html",
+            "timeseries.csv",
+            "summary.json",
+            "command-1.log",
+            "own.log",
+            "steps/02-b/summary.json",
+            "steps/01-a/rtt.hgrm",
+            "input/results.jtl",
+            "certificates/summary.json",
+            "data/x/summary.json",
+            ".hidden/summary.json",
+        ] {
+            fs::write(run.join(file), "four").expect("writes");
+        }
+        std::os::unix::fs::symlink("/etc/passwd", run.join("e2e.hgrm")).expect("links");
+        std::os::unix::fs::symlink(run, run.join("steps/03-c")).expect("links");
+        let listed = list(run);
+        let names: Vec<&str> = listed.files.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "report.html",
+                "summary.json",
+                "timeseries.csv",
+                "command-1.log",
+                "steps/01-a/rtt.hgrm",
+                "steps/02-b/summary.json"
+            ]
+        );
+        assert!(listed.files.iter().all(|file| file.bytes == 4) && !listed.is_cut);
+        assert_eq!(listed.files[3].kind, FileKind::Log);
+        for name in names {
+            assert!(open(run, name).is_some(), "{name} is listed and not served");
+        }
+        for number in 0..ENTRIES_MAX {
+            fs::write(run.join(format!("steps/01-a/{number}.jtl")), "").expect("writes");
+        }
+        let listed = list(run);
+        assert!(listed.is_cut && listed.files.len() <= ENTRIES_MAX, "{}", listed.files.len());
+        assert_eq!(listed.files[0].name, "report.html");
     }
 }

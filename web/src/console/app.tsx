@@ -19,6 +19,7 @@ import { applied, settings } from "./settings";
 import { zoneName } from "./show";
 import { useStore } from "./store";
 import { TopBar } from "./top-bar";
+import { TrashPage } from "./trash/trash";
 import { Trends } from "./trends/trends";
 
 export function App() {
@@ -66,6 +67,8 @@ function Content({ route }: { route: Route }) {
       return <NewTest />;
     case "records":
       return <Records />;
+    case "trash":
+      return <TrashPage />;
     case "run":
       return <RunPage id={route.id} key={route.id} />;
     case "compare":

@@ -8,7 +8,7 @@ export interface Place {
 }
 
 export type Route =
-  | { page: "home" | "new" | "records" | "compare" | "trends" | "unknown" }
+  | { page: "home" | "new" | "records" | "trash" | "compare" | "trends" | "unknown" }
   | { page: "run"; id: string };
 
 // The page of a path; null where the path belongs to the server, such as files of runs.
@@ -20,6 +20,8 @@ export function routeOf(path: string): Route | null {
       return { page: "new" };
     case "/runs":
       return { page: "records" };
+    case "/trash":
+      return { page: "trash" };
     case "/compare":
       return { page: "compare" };
     case "/trends":

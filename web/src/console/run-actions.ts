@@ -5,7 +5,8 @@ import { wordsOf } from "./i18n";
 import { complain, say } from "./parts/toast";
 import { navigate, runAddress } from "./router";
 import { settings } from "./settings";
-import type { Row, Started } from "./types";
+import { size } from "./show";
+import type { Removed, Row, Started } from "./types";
 
 function words() {
   return wordsOf(settings.get().language);
@@ -42,10 +43,21 @@ export async function remove(ids: string[], after: () => void): Promise<void> {
   });
 }
 
-async function restore(ids: string[]): Promise<void> {
+// Takes runs out of the trash.
+export async function restore(ids: string[]): Promise<void> {
   try {
     for (const id of ids) await send("POST", ["runs", id, "restore"]);
     say(words().records.restored);
+  } catch (error) {
+    complain(error);
+  }
+}
+
+// Removes a run of the trash permanently, or all of them.
+export async function purge(id: string | null): Promise<void> {
+  try {
+    const { removed, bytes } = await send<Removed>("DELETE", id === null ? ["trash"] : ["trash", id]);
+    say(words().trash.purged(removed, bytes === null ? null : size(bytes)));
   } catch (error) {
     complain(error);
   }

@@ -19,7 +19,8 @@ export function TopBar({ route, isBare }: { route: Route; isBare: boolean }) {
     ["trends", "/trends", t.nav.trends],
   ];
   const isAt = (page: Route["page"]) =>
-    route.page === page || (page === "records" && route.page === "run");
+    route.page === page ||
+    (page === "records" && (route.page === "run" || route.page === "trash"));
   return (
     <header class="top-bar">
       <div class="top-inner">

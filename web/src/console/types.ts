@@ -44,6 +44,23 @@ export interface Row {
   baseline?: boolean;
 }
 
+export interface TrashRow extends Row {
+  // Null where it was moved there by hand.
+  deleted: string | null;
+  bytes: number | null;
+}
+
+export interface Trash {
+  rows: TrashRow[];
+  total: number;
+  bytes: number | null;
+}
+
+export interface Removed {
+  removed: number;
+  bytes: number | null;
+}
+
 export interface Page {
   rows: Row[];
   next: string | null;
@@ -245,12 +262,21 @@ export interface Summary {
   findings: { code: string; severity: string; sentence: string; place?: string }[];
 }
 
+export interface RunFile {
+  // Its path below the run's directory.
+  name: string;
+  bytes: number;
+  kind: "report" | "record" | "settings" | "table" | "histogram" | "samples" | "log";
+}
+
 export interface Run extends Row {
   summary: Summary | null;
   request: Request | null;
   command_line: string | null;
   problems: Problem[];
-  files?: { name: string; bytes: number }[];
+  files?: RunFile[];
+  // There are more than are listed.
+  files_cut?: boolean;
   words?: { en: Words; zh: Words };
   scenario_toml?: string | null;
 }

@@ -1,11 +1,11 @@
 // The stored runs of the mock: ten thousand, filtered, sorted and paged as the server does it.
 
-import type { Page, Row } from "../../src/console/types";
+import type { Page, Removed, Row, Trash } from "../../src/console/types";
 import { QUEUED, RUNNING, row } from "./data";
 
 export class Records {
   private rows: Row[];
-  private trash = new Map<string, Row>();
+  private trash = new Map<string, Row & { deleted: string }>();
 
   constructor(count: number, isBusy: boolean) {
     const past = Array.from({ length: count }, (_, index) => row(index));
@@ -31,7 +31,7 @@ export class Records {
   remove(id: string): boolean {
     const found = this.find(id);
     if (found === undefined) return false;
-    this.trash.set(id, found);
+    this.trash.set(id, { ...found, deleted: new Date().toISOString() });
     this.rows = this.rows.filter((known) => known !== found);
     return true;
   }
@@ -39,8 +39,21 @@ export class Records {
   restore(id: string): boolean {
     const found = this.trash.get(id);
     if (found === undefined) return false;
+    this.trash.delete(id);
     this.rows.unshift(found);
     return true;
+  }
+
+  trashed(): Trash {
+    const rows = [...this.trash.values()].reverse().map((row) => ({ ...row, bytes: 1_234_567 }));
+    return { rows, total: rows.length, bytes: 1_234_567 * rows.length };
+  }
+
+  // Removes one run of the trash, or all.
+  purge(id: string | undefined): Removed | null {
+    const ids = id === undefined ? [...this.trash.keys()] : [id];
+    const removed = ids.filter((one) => this.trash.delete(one)).length;
+    return id !== undefined && removed === 0 ? null : { removed, bytes: 1_234_567 * removed };
   }
 
   of(state: Row["state"]): Row[] {

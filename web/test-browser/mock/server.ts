@@ -10,6 +10,7 @@ import type {
   Problem,
   Request,
   Row,
+  RunFile,
   TrendPoint,
   Upload,
 } from "../../src/console/types";
@@ -32,6 +33,8 @@ export interface MockOptions {
   runs: number;
   isBusy: boolean;
   isAdmitted?: boolean;
+  // Runs that were deleted.
+  trashed?: number;
   // Every answer of the API is this error.
   failing?: boolean;
 }
@@ -82,6 +85,8 @@ class State {
 
   constructor(private readonly options: MockOptions) {
     this.records = new Records(options.runs, options.isBusy);
+    for (const { id } of this.records.of("finished").slice(0, options.trashed ?? 0))
+      this.records.remove(id);
   }
 
   end(): void {
@@ -189,6 +194,13 @@ class State {
         return json(response, 200, comparison((query.get("ids") ?? "").split(",")));
       case "trends":
         return json(response, 200, trends(this.records, query.get("scenario") ?? ""));
+      case "trash": {
+        if (method === "GET") return json(response, 200, this.records.trashed());
+        const removed = this.records.purge(id);
+        return removed === null
+          ? json(response, 404, failed("no such run in the trash"))
+          : json(response, 200, removed);
+      }
       case "runs":
         break;
       default:
@@ -397,16 +409,26 @@ function detail(row: Row) {
       row.state === "broken"
         ? [{ field: null, message: "summary.json: expected value at line 1 column 1" }]
         : [],
-    files: [
-      "summary.json",
-      "report.html",
-      "timeseries.csv",
-      "latency.hlog",
-      "scenario.toml",
-      "environment.json",
-      "broker.log",
-    ].map((name, index) => ({ name, bytes: 2_400 * (index + 1) ** 3 })),
+    files: files(row),
+    files_cut: false,
   };
+}
+
+function files(row: Row): RunFile[] {
+  const own: [string, RunFile["kind"]][] = [
+    ["report.html", "report"],
+    ["summary.json", "record"],
+    ["scenario.toml", "settings"],
+    ["environment.json", "settings"],
+    ["timeseries.csv", "table"],
+    ["latency.hlog", "histogram"],
+    ["broker.log", "log"],
+  ];
+  const all = [...own];
+  if (row.kind !== "run")
+    for (const step of ["steps/01-target_throughput=5000", "steps/02-target_throughput=10000"])
+      for (const [name, kind] of own) all.push([`${step}/${name}`, kind]);
+  return all.map(([name, kind], index) => ({ name, kind, bytes: 2_400 * (index + 1) ** 3 }));
 }
 
 function comparison(ids: string[]): Comparison {

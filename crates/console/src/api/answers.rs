@@ -111,7 +111,7 @@ impl From<TrashError> for ApiError {
         let status = match &error {
             TrashError::Missing(_) => StatusCode::NOT_FOUND,
             TrashError::Taken(_) => StatusCode::CONFLICT,
-            TrashError::Io(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            TrashError::Io(_) | TrashError::Stays { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, error.to_string())
     }

@@ -11,8 +11,7 @@ use serde_json::json;
 use super::answers::{ApiError, body, json as parsed};
 use super::start::submit_again;
 use super::state::{Api, blocking};
-use crate::run_state::RunState;
-use crate::runs::{NotesChange, RunNotes, RunRow, restore as move_back, to_trash};
+use crate::runs::{NotesChange, RunNotes, RunRow};
 
 pub(crate) async fn change(
     State(api): State<Api>,
@@ -44,40 +43,6 @@ fn unset_others(api: &Api, id: &str) -> Result<(), ApiError> {
         notes.write(&directory)?;
     }
     Ok(())
-}
-
-pub(crate) async fn delete(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-) -> Result<Response, ApiError> {
-    blocking(move || {
-        api.directory(&id)?;
-        match api.row(&id)?.state {
-            RunState::Running => {
-                return Err(ApiError::conflict("the run is running: stop it first"));
-            }
-            RunState::Queued => api.queue()?.cancel(&id)?,
-            _ => {}
-        }
-        to_trash(api.folder(), &id)?;
-        api.refreshed()
-    })
-    .await?;
-    Ok(StatusCode::NO_CONTENT.into_response())
-}
-
-pub(crate) async fn restore(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-) -> Result<Response, ApiError> {
-    let row = blocking(move || {
-        if !crate::files::is_plain(&id) {
-            return Err(ApiError::no_run(&id));
-        }
-        move_back(api.folder(), &id)?;
-        api.changed_row(&id)
-    });
-    Ok(Json(row.await?).into_response())
 }
 
 pub(crate) async fn stop(

@@ -13,6 +13,7 @@ use tacho_report::Lang;
 
 use super::answers::ApiError;
 use super::state::{Api, blocking};
+use crate::files::{FileList, RunFile, list as list_files};
 use crate::launch::Launched;
 use crate::queue::LOG;
 use crate::regular;
@@ -42,6 +43,9 @@ struct RunDetail {
     /// What the record says, in each language.
     words: Option<RunWords>,
     scenario_toml: Option<String>,
+    files: Vec<RunFile>,
+    /// There are more files than are listed.
+    files_cut: bool,
 }
 
 #[derive(Serialize)]
@@ -133,7 +137,18 @@ fn detail(api: &Api, id: &str) -> Result<RunDetail, ApiError> {
         .map(|record| RunWords { en: words(Lang::En, &record), zh: words(Lang::Zh, &record) });
     let scenario = regular::read(&directory.join("scenario.toml"), LOG_BYTES_MAX).ok();
     let scenario_toml = scenario.and_then(|text| String::from_utf8(text).ok());
-    Ok(RunDetail { row, summary, request, command_line, problems, words, scenario_toml })
+    let FileList { files, is_cut: files_cut } = list_files(&directory);
+    Ok(RunDetail {
+        row,
+        summary,
+        request,
+        command_line,
+        problems,
+        words,
+        scenario_toml,
+        files,
+        files_cut,
+    })
 }
 
 /// Reasons, findings and notes of a record.

@@ -9,6 +9,7 @@ mod openapi;
 mod operations;
 mod start;
 mod state;
+mod trash;
 
 pub(crate) use answers::ApiError;
 pub(crate) use operations::{BASE, router};

@@ -6,7 +6,7 @@ use axum::{Json, Router};
 
 use super::openapi::{Body, Operation, document};
 use super::state::Api;
-use super::{chores, control, files, look, start};
+use super::{chores, control, files, look, start, trash};
 use crate::access::Role;
 use crate::uploads;
 
@@ -42,7 +42,7 @@ const fn act(
 }
 
 /// All operations.
-pub(super) const OPERATIONS: [Operation; 23] = [
+pub(super) const OPERATIONS: [Operation; 26] = [
     view("/scenarios", "scenarios", "Scenarios with their variables, and suites", &[], "Scenarios"),
     UPLOAD,
     act("post", "/preview", "preview", "What a request would do", REQUEST, (200, "Preview")),
@@ -52,6 +52,16 @@ pub(super) const OPERATIONS: [Operation; 23] = [
     act("patch", "/runs/{id}", "change", "Change tags, star and note", NOTES, (200, "Row")),
     act("delete", "/runs/{id}", "delete", "Move a run to the trash", NONE, (204, "")),
     act("post", "/runs/{id}/restore", "restore", "Take a run out of the trash", NONE, (200, "Row")),
+    view("/trash", "trash", "Deleted runs, the last deleted first", &[], "Trash"),
+    act("delete", "/trash", "empty", "Remove all deleted runs permanently", NONE, (200, "Removed")),
+    act(
+        "delete",
+        "/trash/{id}",
+        "purge",
+        "Remove a deleted run permanently",
+        NONE,
+        (200, "Removed"),
+    ),
     act("post", "/runs/{id}/stop", "stop", "Stop a run, as Ctrl-C does", NONE, (202, "Stopping")),
     act("post", "/runs/{id}/cancel", "cancel", "Take a run out of the queue", NONE, (200, "Row")),
     act("post", "/runs/{id}/repeat", "repeat", "Start the same run again", NONE, (201, "Taken")),
@@ -104,8 +114,11 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "list" => get(look::list),
         "run" => get(look::run),
         "change" => patch(control::change),
-        "delete" => delete(control::delete),
-        "restore" => post(control::restore),
+        "delete" => delete(trash::delete),
+        "restore" => post(trash::restore),
+        "trash" => get(trash::list),
+        "empty" => delete(trash::empty),
+        "purge" => delete(trash::purge),
         "stop" => post(control::stop),
         "cancel" => post(control::cancel),
         "repeat" => post(control::repeat),

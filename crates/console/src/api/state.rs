@@ -40,6 +40,8 @@ struct ApiShared {
     uploads: Uploads,
     news: broadcast::Sender<Arc<str>>,
     watchers: Watchers,
+    /// Held while runs move to and from the trash, so that none comes back while it is removed.
+    trash: Mutex<()>,
 }
 
 struct Fresh {
@@ -72,6 +74,7 @@ impl Api {
                 uploads: Uploads::new(folder),
                 news,
                 watchers: Watchers::new(WATCHERS_MAX),
+                trash: Mutex::default(),
             }),
         };
         // The queue's thread must not keep alive what it is part of.
@@ -111,6 +114,11 @@ impl Api {
     /// Pages that follow events.
     pub(crate) fn watchers(&self) -> &Watchers {
         &self.shared.watchers
+    }
+
+    /// The right to move runs to and from the trash.
+    pub(crate) fn trash(&self) -> MutexGuard<'_, ()> {
+        self.shared.trash.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Further news for lists.

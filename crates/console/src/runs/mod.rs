@@ -12,4 +12,4 @@ pub(crate) use index::{RunChange, RunIndex};
 pub(crate) use notes::{NotesChange, RunNotes};
 pub(crate) use query::{RunQuery, SortKey};
 pub(crate) use row::{RunRow, record_problem};
-pub(crate) use trash::{TrashError, restore, to_trash};
+pub(crate) use trash::{TrashError, list as list_trash, purge, restore, to_trash};

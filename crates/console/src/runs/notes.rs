@@ -27,6 +27,9 @@ pub(crate) struct RunNotes {
     /// Absent: what was said when the run was started stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
+    /// While it is in the trash: since when, RFC 3339 in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deleted: Option<String>,
 }
 
 /// What of them is to be changed.

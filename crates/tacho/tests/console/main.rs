@@ -59,6 +59,18 @@ fn a_run_goes_from_request_to_summary_and_is_repeated_compared_and_kept() {
     for file in ["report.html", "report.zh.html", "files/summary.json", "files/console.log"] {
         assert_eq!(console.get(&format!("/runs/{id}/{file}")).status, 200, "{file}");
     }
+    let files = run["files"].as_array().expect("are listed");
+    assert!(files.iter().any(|file| file["name"] == "summary.json" && file["kind"] == "record"));
+    for file in files {
+        let name = file["name"].as_str().expect("has one");
+        let answer = console.get(&format!("/runs/{id}/files/{name}"));
+        assert_eq!(
+            (answer.status, file["bytes"].as_u64()),
+            (200, Some(answer.body.len() as u64)),
+            "{name}"
+        );
+    }
+    assert_eq!(run["files_cut"], false);
     let chinese = console.get(&format!("/runs/{id}/report.zh.html"));
     assert!(
         chinese.body.contains("lang=\"zh") && chinese.head.contains("sandbox"),
@@ -288,6 +300,60 @@ fn notes_survive_and_deleted_runs_come_back() {
     assert_eq!((back.status, &back.json()["tags"][0]), (200, &json!("good")), "{}", back.body);
     assert_eq!(console.post(&format!("{path}/restore"), &Value::Null).status, 404);
     assert_eq!(console.read("/runs")["total"], 2);
+}
+
+#[test]
+fn the_trash_is_listed_restored_from_at_any_time_and_emptied_by_operators_only() {
+    let place = folder();
+    for id in ["20260101-a", "20260102-b", "20260103-c"] {
+        let record = json!({"verdict": "ok", "scenario": "symmetric", "started_at": "2026-01-02T03:04:05.000Z"});
+        fs::create_dir(place.path().join(id)).expect("creates");
+        fs::write(place.path().join(id).join("summary.json"), record.to_string()).expect("writes");
+    }
+    let tokens = place.path().join("tokens");
+    fs::write(&tokens, "viewer 0123456789abcdefX\n").expect("writes");
+    let console = Console::start(place.path());
+    assert_eq!(console.read("/trash")["total"], 0);
+    for id in ["20260101-a", "20260102-b", "20260103-c"] {
+        assert_eq!(console.send("DELETE", &format!("/runs/{id}"), &Value::Null).status, 204);
+    }
+    // The way back does not end with the page from which the run was deleted.
+    console.kill();
+    let mut console = Console::start_with(
+        place.path(),
+        &["--token-file", tokens.to_str().expect("is UTF-8")],
+        None,
+    );
+    let trash = console.read("/trash");
+    assert_eq!((&trash["total"], &trash["rows"][0]["scenario"]), (&json!(3), &json!("symmetric")));
+    assert!(trash["rows"][0]["deleted"].is_string() && trash["bytes"].as_u64() > Some(200));
+    let back = console.post("/runs/20260101-a/restore", &Value::Null);
+    assert_eq!((back.status, &back.json()["state"]), (200, &json!("finished")), "{}", back.body);
+    assert_eq!(
+        (&console.read("/trash")["total"], &console.read("/runs")["total"]),
+        (&json!(2), &json!(1))
+    );
+
+    let operator = std::mem::replace(&mut console.token, "0123456789abcdefX".to_owned());
+    assert_eq!(console.read("/trash")["total"], 2);
+    assert_eq!(console.send("DELETE", "/trash", &Value::Null).status, 403);
+    assert_eq!(console.send("DELETE", "/trash/20260102-b", &Value::Null).status, 403);
+    console.token = operator;
+    assert_eq!(
+        console.send("DELETE", "/trash/20260101-a", &Value::Null).status,
+        404,
+        "is no run of it"
+    );
+    let one = console.send("DELETE", "/trash/20260102-b", &Value::Null);
+    assert_eq!((one.status, &one.json()["removed"]), (200, &json!(1)), "{}", one.body);
+    let rest = console.send("DELETE", "/trash", &Value::Null).json();
+    assert_eq!(rest["removed"], 1);
+    assert!(rest["bytes"].as_u64() > Some(50), "{rest}");
+    assert_eq!(console.post("/runs/20260103-c/restore", &Value::Null).status, 404);
+    assert_eq!(
+        (&console.read("/trash")["total"], &console.read("/runs")["total"]),
+        (&json!(0), &json!(1))
+    );
 }
 
 #[test]

@@ -87,6 +87,11 @@ export function Records() {
       <div class="page-head">
         <h1>{t.records.title}</h1>
         {page.data !== null && <span class="quiet">{t.records.total(page.data.total)}</span>}
+        <span class="filler" />
+        <a class="button quiet" href="/trash">
+          <Icon name="trash" />
+          {t.trash.title}
+        </a>
       </div>
       <FilterBar filters={filters} facets={page.data?.facets} columns={columns} />
       {page.error && <Failure error={page.error} retry={page.reload} />}
