@@ -36,6 +36,9 @@ const DURABLE_SEEDS: u64 = 200;
 const BRIDGED_SEEDS: u64 = 100;
 /// Seeds of brokers with users and rules.
 const RULED_SEEDS: u64 = 80;
+/// Those that have found something: messages that went from member to member of a group without
+/// end.
+const RULED_FOUND: [u64; 2] = [103_516, 502_396];
 /// Connections fuzzed in an ordinary test run.
 const FUZZ_SEEDS: u64 = 2_000;
 
@@ -109,6 +112,13 @@ fn bridged_shards_keep_their_promises() {
 #[test]
 fn ruled_shards_keep_to_their_rules() {
     run_share("ruled_shards", 0, 1, RULED_SEEDS, ruled::run);
+}
+
+#[test]
+fn messages_that_no_member_may_have_end_no_turn_late() {
+    for seed in RULED_FOUND {
+        assert!(ruled::run(seed) > 0, "seed {seed}");
+    }
 }
 
 #[test]

@@ -124,7 +124,9 @@ impl Shard {
             return false;
         }
         net.begin_work();
-        self.redistribute_more(net, usize::MAX);
+        // Those that a member gives back meanwhile wait for the next turn: until its subscriptions
+        // are swept it would be given them again and again.
+        self.redistribute_more(net, self.groups.left.len());
         self.is_redistributing()
     }
 
