@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tacho_codec::{Ack, AckKind, PacketId, Publish, Version};
+use tacho_codec::{Ack, AckKind, PacketId, Publish, QoS, Version};
 use tacho_net::ConnId;
 use tacho_session::{AliasOut, Delivery, Transmit};
 
@@ -83,8 +83,10 @@ impl Shard {
         // Invariant: the machine hands out what is loaded.
         let Body::Here(message) = &delivery.message.message else { return };
         if self.access.has_rules() && self.withholds(slot, message.topic()) {
-            // One that was not sent before another member may have.
-            let goes_on = delivery.message.group != NO_GROUP && !dup;
+            // As at the end of a session, another member may have it, unless it is of QoS 2 and was
+            // sent before [MQTT-4.8.2-5].
+            let may_repeat = !dup || delivery.qos == QoS::AtLeastOnce;
+            let goes_on = delivery.message.group != NO_GROUP && may_repeat;
             return self.withhold(net, slot, packet_id, goes_on);
         }
         let session = &mut self.sessions[slot];
