@@ -176,13 +176,14 @@ impl Ledger {
         self.check_must_flags(viewer, &message, &spans, got, &said);
         // Else it may come because its publisher repeats it, behind newer ones: the subscription
         // was not there the first time, or subscribed with QoS 0, which reached no receiver, or not
-        // at all; or the broker refused it the first time.
+        // at all; or the broker refused it the first time, or it expired before it came.
         let was_there = spans.iter().any(|span| {
             let own = message.publisher == viewer.client;
             let wants = |wish: Wish| wish.qos != QoS::AtMostOnce && !(wish.no_local && own);
             let assured = || span.wishes(0).all(wants);
             let wanted = span.must_from < message.first_sent && message.first_sent < span.must_to;
-            wanted && !message.comes_late && (message.sends == 1 || assured())
+            let lasts = || message.expiry_s.is_none() && assured();
+            wanted && !message.comes_late && (message.sends == 1 || lasts())
         });
         let copies = self.copies.entry((viewer.client, viewer.epoch, id)).or_default();
         copies.all += 1;

@@ -17,7 +17,7 @@ use std::fs;
 use tacho_access::StoredPassword;
 use tacho_broker::sim::{Cluster, Seeds};
 use tacho_broker::{AccessReloaded, Config, RawConfig};
-use tacho_codec::{Disconnect, Packet, QoS, ReasonCode};
+use tacho_codec::{Disconnect, Packet, QoS};
 use tacho_journal::sim::Disk;
 use tacho_net::sim::Faults;
 use tacho_testkit::rng::Rng;
@@ -185,7 +185,7 @@ impl World {
             if link.peer.is_over() {
                 if link.is_online && !link.was_dismissed {
                     // What it was told did not leave in time.
-                    self.dismissed(client, ReasonCode::NOT_AUTHORIZED);
+                    self.dismissed(client, None);
                 }
                 self.lose_link(client);
             }

@@ -22,7 +22,7 @@ impl World {
                 let request = self.clients[client].requests.remove(&packet_id.get());
                 assert!(request.is_some_and(|request| !request.subscribes));
             }
-            Event::Disconnect(reason) => self.dismissed(client, reason),
+            Event::Disconnect(reason) => self.dismissed(client, Some(reason)),
             other => panic!("client {client} sees {other:?}"),
         }
     }
@@ -129,8 +129,8 @@ impl World {
         }
     }
 
-    /// Only clients that have lost something are told so.
-    pub(super) fn dismissed(&mut self, client: usize, reason: ReasonCode) {
+    /// Only clients that have lost something are told so; `None`: it was not told why.
+    pub(super) fn dismissed(&mut self, client: usize, reason: Option<ReasonCode>) {
         let (who, name) = (self.who(client), &self.clients[client].name);
         let Some(link) = &self.clients[client].link else { return };
         let (since, has_rivals) = (link.since, link.has_rivals);
@@ -143,9 +143,10 @@ impl World {
         };
         let mut policies = self.judge.policies(who.shard, since, self.now);
         let has_reason = match reason {
-            ReasonCode::NOT_AUTHORIZED => policies.any(loses),
-            ReasonCode::SESSION_TAKEN_OVER => has_rivals,
-            _ => false,
+            Some(ReasonCode::NOT_AUTHORIZED) => policies.any(loses),
+            Some(ReasonCode::SESSION_TAKEN_OVER) => has_rivals,
+            None => has_rivals || policies.any(loses),
+            Some(_) => false,
         };
         assert!(has_reason, "{name} is disconnected and has lost nothing: {reason:?}");
         if let Some(link) = &mut self.clients[client].link {
