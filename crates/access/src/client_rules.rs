@@ -56,8 +56,8 @@ impl ClientRules<'_> {
 
     /// The same as [`Self::publishing`], ready for many topics; `None` where that does not pay.
     pub fn publish_rules(&self, who: &Who<'_>) -> Option<PublishRules> {
-        match (self.token, self.list) {
-            (None, Some(list)) => list.publish_rules(who),
+        match self.list {
+            Some(list) if self.token.is_none_or(TokenAcl::is_silent) => list.publish_rules(who),
             _ => None,
         }
     }

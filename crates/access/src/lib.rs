@@ -16,12 +16,14 @@
 //!   [`Acl`], in the format of mosquitto and evaluated as mosquitto does.
 //! - [`Bans`]: addresses, client identifiers and users that may not connect.
 //! - [`AddressRange`]: addresses that begin with the same bits.
+//! - [`Attributes`]: what a login says of its client, for rules to ask.
 //!
 //! Nothing here knows sockets, sessions or time; nothing recurses, and the work of every call is
 //! bounded. Parsing takes untrusted text: it never panics, and errors name file and line.
 
 mod acl;
 mod address;
+mod attributes;
 mod backend;
 mod bans;
 mod certificate;
@@ -35,6 +37,7 @@ mod hash;
 mod jwt;
 mod kinds;
 mod list;
+mod queue_policy;
 mod remembered;
 mod rules;
 mod scram;
@@ -44,6 +47,7 @@ mod users;
 
 pub use acl::Acl;
 pub use address::AddressRange;
+pub use attributes::Attributes;
 pub use backend::{
     AnswerError, BackendAnswer, FieldError, FieldPlace, FilledRequest, LoginFields,
     RememberedAnswers, RequestClient, UnknownPlaceholder,
@@ -65,8 +69,9 @@ pub use jwt::{
 };
 pub use kinds::{PublishKind, PublishKinds, SubscriptionKind};
 pub use list::AccessList;
+pub use queue_policy::QueuePolicy;
 pub use remembered::{ProcessKey, Proof, Remembered};
-pub use rules::{ClientLimits, Exceeded, PublishRules, RuleSet};
+pub use rules::{ClientLimits, Exceeded, PublishExcess, PublishRate, PublishRules, RuleSet};
 pub use scram::{
     SaltedPassword, ScramClient, ScramError, ScramExchange, ScramSuccess, ServerProof,
 };

@@ -33,6 +33,14 @@ impl AccessList {
         }
     }
 
+    /// Whether it asks for attributes of clients.
+    pub const fn names_attributes(&self) -> bool {
+        match self {
+            Self::Mosquitto(_) => false,
+            Self::Rules(rules) => rules.names_attributes(),
+        }
+    }
+
     /// Whether it says who may connect.
     pub const fn has_connect(&self) -> bool {
         match self {

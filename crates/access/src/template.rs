@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use tacho_topic::{FilterError, TopicFilter};
 
+use crate::attributes::Attributes;
 use crate::ends::FilterEnds;
 
 /// The client that rules are asked about.
@@ -17,12 +18,14 @@ pub struct Who<'a> {
     pub client_id: &'a str,
     /// Where it has connected from.
     pub origin: Origin,
+    /// What its login has said of it; `None`: that is not known.
+    pub attributes: Option<&'a Attributes>,
 }
 
 impl<'a> Who<'a> {
-    /// A client of which it is not known where it has connected from.
+    /// A client of which it is not known where it has connected from, nor its attributes.
     pub const fn new(user: Option<&'a str>, client_id: &'a str) -> Self {
-        Self { user, client_id, origin: Origin::UNKNOWN }
+        Self { user, client_id, origin: Origin::UNKNOWN, attributes: None }
     }
 }
 

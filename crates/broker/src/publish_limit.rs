@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tacho_access::{ClientLimits, PublishRate};
+
 use crate::config::{PublishExcess, PublishLimits};
 use crate::rate::{Bucket, Rate};
 
@@ -41,20 +43,48 @@ impl PublishLimit {
         let has_any = messages.is_some() || bytes.is_some();
         has_any.then(|| Arc::new(Self { messages, bytes, excess: limits.excess }))
     }
+
+    /// Of a client with these roles at a listener: the lower one of both limits.
+    pub(crate) fn of_client(
+        listener: Option<&Arc<Self>>,
+        roles: &ClientLimits,
+    ) -> Option<Arc<Self>> {
+        let ClientLimits { publish_messages, publish_bytes, publish_excess, .. } = *roles;
+        if publish_messages.is_none() && publish_bytes.is_none() && publish_excess.is_none() {
+            return listener.cloned();
+        }
+        let messages = lower(listener.and_then(|limit| limit.messages), publish_messages);
+        let bytes = lower(listener.and_then(|limit| limit.bytes), publish_bytes);
+        let excess = publish_excess.or_else(|| listener.map(|limit| limit.excess));
+        let excess = excess.unwrap_or_default();
+        let has_any = messages.is_some() || bytes.is_some();
+        has_any.then(|| Arc::new(Self { messages, bytes, excess }))
+    }
+}
+
+fn lower(listener: Option<Rate>, role: Option<PublishRate>) -> Option<Rate> {
+    let role = role
+        .map(|PublishRate { per_s_max, burst }| Rate::new(per_s_max, burst.unwrap_or(per_s_max)));
+    match (role, listener) {
+        (Some(role), Some(listener)) => Some(role.lower(listener)),
+        (role, listener) => role.or(listener),
+    }
 }
 
 impl PublishMeter {
     /// A client is connected that has this limit. What the session has used up stays so: a client
     /// gains nothing by coming again.
-    pub(crate) fn client_connected(&mut self, limit: Option<&Arc<PublishLimit>>) {
-        let Some(limit) = limit else {
-            self.0 = None;
-            return;
-        };
-        let limit = Arc::clone(limit);
-        match &mut self.0 {
-            Some(metered) => (metered.limit, metered.is_held) = (limit, false),
-            None => {
+    pub(crate) fn client_connected(&mut self, limit: Option<Arc<PublishLimit>>) {
+        self.limit_changed(limit);
+        self.release();
+    }
+
+    /// The client that is connected has this limit from now on.
+    pub(crate) fn limit_changed(&mut self, limit: Option<Arc<PublishLimit>>) {
+        match (&mut self.0, limit) {
+            (Some(metered), Some(limit)) => metered.limit = limit,
+            (_, None) => self.0 = None,
+            (None, Some(limit)) => {
                 let (messages, bytes) = Default::default();
                 self.0 = Some(Box::new(Metered { limit, messages, bytes, is_held: false }));
             }
@@ -113,7 +143,7 @@ mod tests {
 
     fn meter(limits: PublishLimits) -> PublishMeter {
         let mut meter = PublishMeter::default();
-        meter.client_connected(PublishLimit::new(&limits).as_ref());
+        meter.client_connected(PublishLimit::new(&limits));
         meter
     }
 
@@ -164,13 +194,47 @@ mod tests {
         let limits = PublishLimits { messages_per_s_max: Some(5), ..Default::default() };
         let limit = PublishLimit::new(&limits);
         let mut meter = PublishMeter::default();
-        meter.client_connected(limit.as_ref());
+        meter.client_connected(limit.clone());
         assert_eq!(passing(&mut meter, 1, SECOND_NS), 6);
         assert!(meter.hold() && !meter.hold());
-        meter.client_connected(limit.as_ref());
+        meter.client_connected(limit.clone());
         assert!(meter.excess(SECOND_NS).is_some() && meter.hold());
         meter.client_connected(None);
         assert!(!meter.is_on() && meter.excess(SECOND_NS).is_none());
         assert!(PublishLimit::new(&PublishLimits::default()).is_none());
+    }
+
+    #[test]
+    fn the_lower_one_of_listener_and_roles_holds() {
+        let rate = |per_s_max| Some(PublishRate { per_s_max, burst: None });
+        let listener = PublishLimit::new(&PublishLimits {
+            messages_per_s_max: Some(10),
+            excess: PublishExcess::Disconnect,
+            ..PublishLimits::default()
+        });
+        let of = |listener: &Option<Arc<PublishLimit>>, roles: ClientLimits| {
+            let mut meter = PublishMeter::default();
+            meter.client_connected(PublishLimit::of_client(listener.as_ref(), &roles));
+            if !meter.is_on() {
+                return None;
+            }
+            let passed = passing(&mut meter, 100, SECOND_NS);
+            Some((passed, meter.excess(SECOND_NS).map(|(_, excess)| excess).unwrap()))
+        };
+        let none = ClientLimits::NONE;
+        assert_eq!(of(&None, none), None);
+        assert_eq!(
+            of(&None, ClientLimits { publish_excess: Some(PublishExcess::Hold), ..none }),
+            None
+        );
+        assert_eq!(of(&listener, none), Some((11, PublishExcess::Disconnect)));
+        for (per_s_max, passed) in [(3, 4), (20, 11)] {
+            let roles = ClientLimits { publish_messages: rate(per_s_max), ..none };
+            assert_eq!(of(&listener, roles), Some((passed, PublishExcess::Disconnect)));
+        }
+        let bytes = ClientLimits { publish_bytes: rate(500), ..none };
+        assert_eq!(of(&None, bytes), Some((6, PublishExcess::Hold)));
+        let held = ClientLimits { publish_excess: Some(PublishExcess::Hold), ..bytes };
+        assert_eq!(of(&listener, held), Some((6, PublishExcess::Hold)));
     }
 }

@@ -18,6 +18,11 @@ impl Rate {
         Self { unit_ns_q32, burst_ns: burst_ns / u64::from(per_s.max(1)) }
     }
 
+    /// The one by which fewer may happen per second.
+    pub(crate) const fn lower(self, other: Self) -> Self {
+        if self.unit_ns_q32 >= other.unit_ns_q32 { self } else { other }
+    }
+
     /// The time that pays for the burst.
     pub(crate) const fn burst_ns(&self) -> u64 {
         self.burst_ns

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::attributes::Attributes;
 use crate::jwt::TokenAcl;
 
 /// From here on a time is one in milliseconds: as seconds it would be the year 5138.
@@ -15,7 +16,7 @@ const UNSUPPORTED: [&str; 2] = ["clientid_override", "zone_override"];
 pub enum BackendAnswer {
     /// It is the user that it says.
     Allow {
-        /// What it may do, if the answer says so.
+        /// What it may do, and its attributes, if the answer says so.
         acl: Option<TokenAcl>,
         /// When that ends, in seconds since 1970; `None`: never.
         expires_unix_s: Option<u64>,
@@ -46,6 +47,9 @@ pub enum AnswerError {
     /// The rules cannot be used.
     #[error("`acl` of the answer cannot be used: {0}")]
     Acl(String),
+    /// The attributes cannot be used.
+    #[error("`client_attrs` of the answer cannot be used: {0}")]
+    Attributes(String),
     /// It asks for something that there is not.
     #[error("`{0}` of the answer is not supported")]
     Unsupported(&'static str),
@@ -84,17 +88,22 @@ impl BackendAnswer {
             None | Some(Value::Null) => None,
             Some(claim) => Some(TokenAcl::parse(claim).map_err(AnswerError::Acl)?),
         };
+        let attributes = match answer.get("client_attrs") {
+            None | Some(Value::Null) => Attributes::NONE,
+            Some(object) => Attributes::parse(object).map_err(AnswerError::Attributes)?,
+        };
         if expires_unix_s.is_some_and(|time| time <= now_unix_s) {
             return Ok(Self::Expired);
         }
         let acl = if is_superuser { Some(TokenAcl::everything()) } else { acl };
-        Ok(Self::Allow { acl, expires_unix_s })
+        Ok(Self::Allow { acl: TokenAcl::brought(acl, attributes), expires_unix_s })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decision::Access;
     use crate::template::Who;
 
     const NOW_S: u64 = 1_800_000_000;
@@ -109,7 +118,8 @@ mod tests {
         let plain = BackendAnswer::Allow { acl: None, expires_unix_s: None };
         for (body, expected) in [
             (r#"{"result":"allow"}"#, plain.clone()),
-            (r#"{"result":"allow","client_attrs":{"a":"b"},"acl":null,"more":1}"#, plain.clone()),
+            (r#"{"result":"allow","client_attrs":{},"acl":null,"more":1}"#, plain.clone()),
+            (r#"{"result":"allow","client_attrs":null}"#, plain.clone()),
             (r#"{"result":"allow","is_superuser":false,"expire_at":null}"#, plain),
             (r#"{"result":"deny","is_superuser":"x"}"#, BackendAnswer::Deny),
             (r#"{"result":"ignore"}"#, BackendAnswer::Ignore),
@@ -154,6 +164,20 @@ mod tests {
         // Deeper than the parser goes.
         let deep = format!("{{\"result\":{}", "[".repeat(100_000));
         assert_eq!(parse(&deep), Err(AnswerError::NoObject));
+    }
+
+    #[test]
+    fn attributes_come_with_rules_and_without() {
+        for (more, decided) in [("", None), (r#","acl":{"sub":["a"]}"#, Some(true))] {
+            let body = format!(r#"{{"result":"allow","client_attrs":{{"site":"x"}}{more}}}"#);
+            let Ok(BackendAnswer::Allow { acl: Some(brought), .. }) = parse(&body) else {
+                panic!("{body}");
+            };
+            assert_eq!(brought.attributes().get("site"), Some("x"));
+            assert_eq!(brought.decide(&WHO, Access::Receive, "a"), decided);
+        }
+        let wrong = parse(r#"{"result":"allow","client_attrs":{"site":3}}"#);
+        assert!(matches!(wrong, Err(AnswerError::Attributes(_))), "{wrong:?}");
     }
 
     #[test]

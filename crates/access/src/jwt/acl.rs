@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::attributes::Attributes;
 use crate::covers::Rule;
 use crate::decision::Access;
 use crate::file::cut;
@@ -15,7 +16,8 @@ use crate::template::{Placeholder, Template, Who, is_plain};
 /// All are walked for each new topic.
 const FILTERS_MAX: usize = 1_000;
 
-/// What a token, or the answer of a backend, lets its client publish, subscribe to and receive.
+/// What a token, or the answer of a backend, lets its client publish, subscribe to and receive, and
+/// the attributes that it brings along.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenAcl {
     rules: Vec<TokenRule>,
@@ -23,6 +25,7 @@ pub struct TokenAcl {
     is_closed: bool,
     /// There is nothing to ask: the client is a superuser.
     allows_all: bool,
+    attributes: Attributes,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,14 +59,28 @@ impl TokenAcl {
     }
 
     /// Everything is allowed.
-    pub(crate) const fn everything() -> Self {
-        Self { rules: Vec::new(), is_closed: false, allows_all: true }
+    pub(crate) fn everything() -> Self {
+        Self { allows_all: true, ..Self::open() }
+    }
+
+    /// Without a rule: all is left to the access list.
+    const fn open() -> Self {
+        let attributes = Attributes::NONE;
+        Self { rules: Vec::new(), is_closed: false, allows_all: false, attributes }
+    }
+
+    /// What a login has brought: rules, attributes, both, or nothing.
+    pub(crate) fn brought(rules: Option<Self>, attributes: Attributes) -> Option<Self> {
+        if attributes.is_empty() {
+            return rules;
+        }
+        Some(Self { attributes, ..rules.unwrap_or(Self::open()) })
     }
 
     /// The rules in a claim, for any client; a sentence for one that cannot be used.
     pub(crate) fn parse(claim: &Value) -> Result<Self, String> {
         let is_closed = claim.is_object();
-        let mut acl = Self { rules: Vec::new(), is_closed, allows_all: false };
+        let mut acl = Self { is_closed, ..Self::open() };
         match claim {
             Value::Object(lists) => {
                 for (action, filters) in lists {
@@ -134,6 +151,17 @@ impl TokenAcl {
         let is_used = |name: &Placeholder| self.rules.iter().any(|rule| rule.template.names(*name));
         let mut used = Placeholder::ALL.into_iter().filter(is_used);
         used.all(|name| name.value(who).is_some_and(is_plain))
+    }
+
+    /// The attributes of the client.
+    #[must_use]
+    pub const fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// Whether it has no rules: all is left to the access list.
+    pub(crate) const fn is_silent(&self) -> bool {
+        self.rules.is_empty() && !self.is_closed && !self.allows_all
     }
 
     pub(crate) const fn is_closed(&self) -> bool {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{TokenAcl, TokenError, VerifiedToken};
+use crate::attributes::Attributes;
 use crate::template::Who;
 
 /// What is asked of claims.
@@ -21,6 +22,8 @@ pub struct TokenRules {
     pub claims: BTreeMap<String, String>,
     /// The claim with rules, see [`TokenAcl`]; `None`: rules of tokens have no effect.
     pub acl_claim: Option<String>,
+    /// The claim with [`Attributes`]; `None`: attributes of tokens have no effect.
+    pub attributes_claim: Option<String>,
     /// Seconds that the clock of the issuer may be ahead or behind.
     pub leeway_s: u64,
     /// A token without `exp` is refused.
@@ -83,6 +86,7 @@ impl TokenRules {
         // A number that is too large for 64 bits is the largest of them.
         let expires_unix_s = expires.map(|expires| (expires + leeway).ceil() as u64);
         let acl = self.acl(claims, &Who::new(Some(user), client.client_id))?;
+        let acl = TokenAcl::brought(acl, self.attributes(claims)?);
         Ok(VerifiedToken { user: user.to_owned(), expires_unix_s, acl })
     }
 
@@ -94,6 +98,13 @@ impl TokenRules {
         let Some(name) = &self.acl_claim else { return Ok(None) };
         let acl = claims.get(name).map(|claim| TokenAcl::of_claim(claim, who)).transpose();
         acl.map_err(|why| TokenError::Acl(name.clone(), why))
+    }
+
+    fn attributes(&self, claims: &Map<String, Value>) -> Result<Attributes, TokenError> {
+        let Some(name) = &self.attributes_claim else { return Ok(Attributes::NONE) };
+        let attributes = claims.get(name).map(Attributes::parse).transpose();
+        let attributes = attributes.map_err(|why| TokenError::Attributes(name.clone(), why))?;
+        Ok(attributes.unwrap_or_default())
     }
 
     fn is_audience(&self, audience: Option<&Value>) -> bool {

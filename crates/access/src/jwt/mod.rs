@@ -35,7 +35,7 @@ pub struct VerifiedToken {
     pub user: String,
     /// When the token ends, in seconds since 1970; `None`: never.
     pub expires_unix_s: Option<u64>,
-    /// What the client may do, if the token says so.
+    /// What the client may do, and its attributes, if the token says so.
     pub acl: Option<TokenAcl>,
 }
 
@@ -78,6 +78,9 @@ pub enum TokenError {
     /// Its rules cannot be used.
     #[error("the rules in the claim `{0}` of the token cannot be used: {1}")]
     Acl(String, String),
+    /// Its attributes cannot be used.
+    #[error("the attributes in the claim `{0}` of the token cannot be used: {1}")]
+    Attributes(String, String),
     /// It names no user.
     #[error("the claim `{0}` of the token names no user")]
     User(String),

@@ -245,6 +245,7 @@ mod tests {
             audience: Some("mqtt".to_owned()),
             claims: BTreeMap::new(),
             acl_claim: None,
+            attributes_claim: None,
             leeway_s: 0,
             needs_expiry: true,
         };

@@ -21,6 +21,7 @@ fn rules() -> TokenRules {
         audience: Some("mqtt".to_owned()),
         claims: BTreeMap::new(),
         acl_claim: Some("acl".to_owned()),
+        attributes_claim: Some("client_attrs".to_owned()),
         leeway_s: 30,
         needs_expiry: true,
     }
@@ -111,6 +112,7 @@ fn the_example_of_the_specification_is_verified() {
         audience: None,
         claims,
         acl_claim: None,
+        attributes_claim: None,
         leeway_s: 0,
         needs_expiry: true,
     };

@@ -1,6 +1,12 @@
 //! Limits of clients, by role.
 
+use serde::{Deserialize, Serialize};
+use toml::{Spanned, Value};
+
+use super::values::{flag, number, one_of};
 use crate::kinds::{PublishKinds, QosSet};
+use crate::queue_policy::QueuePolicy;
+use crate::toml_text::Wrong;
 
 /// The limits of one client, from its roles. Absent: only the broker's own limit counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +27,50 @@ pub struct ClientLimits {
     pub session_expiry_max_s: Option<u32>,
     /// Messages queued for its session.
     pub queue_len_max: Option<u32>,
+    /// What becomes of more messages than that, if its session outlives its connection.
+    pub persistent_queue_full: Option<QueuePolicy>,
+    /// The same if it does not.
+    pub clean_queue_full: Option<QueuePolicy>,
+    /// Messages that it publishes.
+    pub publish_messages: Option<PublishRate>,
+    /// Bytes of its PUBLISH packets.
+    pub publish_bytes: Option<PublishRate>,
+    /// What becomes of it when it publishes more.
+    pub publish_excess: Option<PublishExcess>,
+}
+
+/// How much a client may publish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublishRate {
+    /// At least 1.
+    pub per_s_max: u32,
+    /// At once, after a while without any; as much as per second unless it is set. At least 1.
+    pub burst: Option<u32>,
+}
+
+/// What becomes of a client that publishes more than it may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PublishExcess {
+    /// It is held back: its socket is not read for a while.
+    #[default]
+    Hold,
+    /// It is disconnected (5.0: 0x96).
+    Disconnect,
+}
+
+impl PublishExcess {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Hold, Self::Disconnect];
+
+    /// As files have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hold => "hold",
+            Self::Disconnect => "disconnect",
+        }
+    }
 }
 
 /// A limit of a client that a message exceeds.
@@ -56,6 +106,11 @@ impl ClientLimits {
         retain: None,
         session_expiry_max_s: None,
         queue_len_max: None,
+        persistent_queue_full: None,
+        clean_queue_full: None,
+        publish_messages: None,
+        publish_bytes: None,
+        publish_excess: None,
     };
 
     /// These, and where they say nothing, others.
@@ -69,7 +124,18 @@ impl ClientLimits {
             retain: self.retain.or(other.retain),
             session_expiry_max_s: self.session_expiry_max_s.or(other.session_expiry_max_s),
             queue_len_max: self.queue_len_max.or(other.queue_len_max),
+            persistent_queue_full: self.persistent_queue_full.or(other.persistent_queue_full),
+            clean_queue_full: self.clean_queue_full.or(other.clean_queue_full),
+            publish_messages: self.publish_messages.or(other.publish_messages),
+            publish_bytes: self.publish_bytes.or(other.publish_bytes),
+            publish_excess: self.publish_excess.or(other.publish_excess),
         }
+    }
+
+    /// The policy for the full queue of a session with this expiry interval, if there is one.
+    #[must_use]
+    pub const fn queue_full(&self, session_expiry_s: u32) -> Option<QueuePolicy> {
+        if session_expiry_s > 0 { self.persistent_queue_full } else { self.clean_queue_full }
     }
 
     /// Whether a topic or a filter has too many levels.
@@ -101,6 +167,84 @@ impl ClientLimits {
             return Some(Exceeded::Retain);
         }
         self.has_too_many_levels(topic).then_some(Exceeded::TopicLevels)
+    }
+}
+
+/// `[roles.NAME]` of a rules file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRole {
+    connections_max: Option<Spanned<Value>>,
+    subscriptions_max: Option<Spanned<Value>>,
+    topic_levels_max: Option<Spanned<Value>>,
+    packet_size_max: Option<Spanned<Value>>,
+    qos_max: Option<Spanned<Value>>,
+    retain: Option<Spanned<Value>>,
+    session_expiry_max_s: Option<Spanned<Value>>,
+    queue_len_max: Option<Spanned<Value>>,
+    persistent_queue_full: Option<Spanned<Value>>,
+    clean_queue_full: Option<Spanned<Value>>,
+    publish_messages_per_s_max: Option<Spanned<Value>>,
+    publish_messages_burst: Option<Spanned<Value>>,
+    publish_bytes_per_s_max: Option<Spanned<Value>>,
+    publish_bytes_burst: Option<Spanned<Value>>,
+    publish_excess: Option<Spanned<Value>>,
+}
+
+impl RawRole {
+    pub(super) fn limits(&self) -> Result<ClientLimits, Wrong> {
+        let most = i64::from(u32::MAX);
+        let at_least = |min, key, value: &Option<_>| number(key, value.as_ref(), min..=most);
+        let qos_max = number("qos_max", self.qos_max.as_ref(), 0..=2)?;
+        Ok(ClientLimits {
+            connections_max: at_least(1, "connections_max", &self.connections_max)?,
+            subscriptions_max: at_least(0, "subscriptions_max", &self.subscriptions_max)?,
+            topic_levels_max: at_least(1, "topic_levels_max", &self.topic_levels_max)?,
+            packet_size_max: at_least(64, "packet_size_max", &self.packet_size_max)?,
+            qos_max: qos_max.map(|level| level as u8),
+            retain: flag("retain", self.retain.as_ref())?,
+            session_expiry_max_s: at_least(0, "session_expiry_max_s", &self.session_expiry_max_s)?,
+            queue_len_max: at_least(1, "queue_len_max", &self.queue_len_max)?,
+            persistent_queue_full: one_of(
+                "persistent_queue_full",
+                self.persistent_queue_full.as_ref(),
+                &QueuePolicy::ALL.map(|policy| (policy.name(), policy)),
+            )?,
+            clean_queue_full: one_of(
+                "clean_queue_full",
+                self.clean_queue_full.as_ref(),
+                &QueuePolicy::ALL.map(|policy| (policy.name(), policy)),
+            )?,
+            publish_messages: rate(
+                ("publish_messages_per_s_max", &self.publish_messages_per_s_max),
+                ("publish_messages_burst", &self.publish_messages_burst),
+            )?,
+            publish_bytes: rate(
+                ("publish_bytes_per_s_max", &self.publish_bytes_per_s_max),
+                ("publish_bytes_burst", &self.publish_bytes_burst),
+            )?,
+            publish_excess: one_of(
+                "publish_excess",
+                self.publish_excess.as_ref(),
+                &PublishExcess::ALL.map(|excess| (excess.name(), excess)),
+            )?,
+        })
+    }
+}
+
+/// A key of a role, and its value.
+type RoleEntry<'a> = (&'static str, &'a Option<Spanned<Value>>);
+
+fn rate(per_s_max: RoleEntry<'_>, burst: RoleEntry<'_>) -> Result<Option<PublishRate>, Wrong> {
+    let at_least_one =
+        |(key, value): RoleEntry<'_>| number(key, value.as_ref(), 1..=i64::from(u32::MAX));
+    let (rate_key, burst_key) = (per_s_max.0, burst.0);
+    match (at_least_one(per_s_max)?, at_least_one(burst)?, burst.1) {
+        (Some(per_s_max), burst, _) => Ok(Some(PublishRate { per_s_max, burst })),
+        (None, Some(_), Some(value)) => {
+            Err(Wrong::of(value, format!("`{burst_key}` needs `{rate_key}`")))
+        }
+        (None, ..) => Ok(None),
     }
 }
 

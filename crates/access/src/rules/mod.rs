@@ -9,11 +9,12 @@ mod limits;
 mod publisher;
 mod read;
 mod rule;
+mod values;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-pub use limits::{ClientLimits, Exceeded};
+pub use limits::{ClientLimits, Exceeded, PublishExcess, PublishRate};
 pub use publisher::PublishRules;
 
 use crate::covers::{self, Steps};
@@ -46,6 +47,8 @@ pub struct RuleSet {
     has_connect: bool,
     /// Whether any rule asks where a client has connected from.
     names_origins: bool,
+    /// Whether any rule asks for attributes of a client.
+    names_attributes: bool,
     names_users: bool,
     /// Whether any rule is about receiving and not about subscribing.
     has_receive_alone: bool,
@@ -84,6 +87,11 @@ impl RuleSet {
     /// Whether rules ask where a client has connected from.
     pub const fn names_origins(&self) -> bool {
         self.names_origins
+    }
+
+    /// Whether rules ask for attributes of clients.
+    pub const fn names_attributes(&self) -> bool {
+        self.names_attributes
     }
 
     /// Whether rules say which clients may connect.

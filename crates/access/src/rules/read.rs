@@ -2,13 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::rule::{Actions, ClientTerms, FileRule, ListenerName, RoleId, RuleFilter};
-use super::{ClientLimits, RuleSet};
+use super::RuleSet;
+use super::limits::RawRole;
+use super::rule::{
+    Actions, AttributeTerm, ClientTerms, FileRule, ListenerName, RoleId, RuleFilter,
+};
+use super::values::{each, flag, text_list, texts};
 use crate::address::AddressRange;
 use crate::file::FileError;
 use crate::file::{cut, shown};
@@ -38,44 +42,6 @@ struct RawRuleSet {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawRole {
-    connections_max: Option<Spanned<Value>>,
-    subscriptions_max: Option<Spanned<Value>>,
-    topic_levels_max: Option<Spanned<Value>>,
-    packet_size_max: Option<Spanned<Value>>,
-    qos_max: Option<Spanned<Value>>,
-    retain: Option<Spanned<Value>>,
-    session_expiry_max_s: Option<Spanned<Value>>,
-    queue_len_max: Option<Spanned<Value>>,
-}
-
-impl RawRole {
-    fn limits(&self) -> Result<ClientLimits, Wrong> {
-        let most = i64::from(u32::MAX);
-        let qos_max = number("qos_max", self.qos_max.as_ref(), 0..=2)?;
-        Ok(ClientLimits {
-            connections_max: number("connections_max", self.connections_max.as_ref(), 1..=most)?,
-            subscriptions_max: number(
-                "subscriptions_max",
-                self.subscriptions_max.as_ref(),
-                0..=most,
-            )?,
-            topic_levels_max: number("topic_levels_max", self.topic_levels_max.as_ref(), 1..=most)?,
-            packet_size_max: number("packet_size_max", self.packet_size_max.as_ref(), 64..=most)?,
-            qos_max: qos_max.map(|level| level as u8),
-            retain: flag("retain", self.retain.as_ref())?,
-            session_expiry_max_s: number(
-                "session_expiry_max_s",
-                self.session_expiry_max_s.as_ref(),
-                0..=most,
-            )?,
-            queue_len_max: number("queue_len_max", self.queue_len_max.as_ref(), 1..=most)?,
-        })
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RawRule {
     allow: Option<Spanned<Value>>,
     deny: Option<Spanned<Value>>,
@@ -86,6 +52,7 @@ struct RawRule {
     anonymous: Option<Spanned<Value>>,
     addresses: Option<Spanned<Value>>,
     listeners: Option<Spanned<Value>>,
+    attributes: Option<Spanned<Value>>,
     qos: Option<Spanned<Value>>,
     retain: Option<Spanned<Value>>,
     shared: Option<Spanned<Value>>,
@@ -182,7 +149,9 @@ impl RuleSet {
         let clients = &rule.clients;
         self.has_connect |= rule.actions.has(Actions::CONNECT);
         self.names_origins |= clients.name_origins();
+        self.names_attributes |= !clients.attributes.is_empty();
         self.names_users |= !clients.users.is_empty()
+            || !clients.attributes.is_empty()
             || clients.is_anonymous.is_some()
             || clients.roles.iter().any(|role| !self.default_roles.contains(role))
             || clients.client_ids.iter().any(|pattern| pattern.names(Placeholder::User))
@@ -292,6 +261,7 @@ impl Context<'_> {
             is_anonymous,
             addresses: each("addresses", raw.addresses.as_ref(), AddressRange::parse)?,
             listeners: each("listeners", raw.listeners.as_ref(), |text| self.listener(text))?,
+            attributes: attributes_of(raw.attributes.as_ref())?,
         })
     }
 
@@ -342,6 +312,25 @@ fn filters_of(
     }
 }
 
+/// Attributes with the values that they may have.
+fn attributes_of(value: Option<&Spanned<Value>>) -> Result<Box<[AttributeTerm]>, Wrong> {
+    let Some(spanned) = value else { return Ok(Box::default()) };
+    let Some(table) = spanned.get_ref().as_table().filter(|table| !table.is_empty()) else {
+        let what = "`attributes` must be names with values, as { site = \"north\" }";
+        return Err(Wrong::of(spanned, what));
+    };
+    let term = |(name, values): (&String, &Value)| {
+        let key = format!("attributes.{}", cut(name));
+        let values = text_list(values).filter(|values| !values.is_empty());
+        let values = values.ok_or_else(|| {
+            Wrong::of(spanned, format!("`{key}` must be a text, or a list of texts"))
+        })?;
+        let values = values.into_iter().map(String::into_boxed_str).collect();
+        Ok(AttributeTerm { name: name.as_str().into(), values })
+    };
+    table.iter().map(term).collect()
+}
+
 fn qos_of(actions: Actions, value: Option<&Spanned<Value>>) -> Result<QosSet, Wrong> {
     let Some(spanned) = value else { return Ok(QosSet::ALL) };
     let asked = Actions::PUBLISH.with(Actions::SUBSCRIBE);
@@ -388,60 +377,6 @@ fn needs(
             Err(Wrong::of(value, format!("`{key}` has no meaning without `{words}`")))
         }
         _ => Ok(()),
-    }
-}
-
-fn flag(key: &str, value: Option<&Spanned<Value>>) -> Result<Option<bool>, Wrong> {
-    let Some(value) = value else { return Ok(None) };
-    let flag = value.get_ref().as_bool();
-    flag.map(Some).ok_or_else(|| Wrong::of(value, format!("`{key}` must be true or false")))
-}
-
-fn number(
-    key: &str,
-    value: Option<&Spanned<Value>>,
-    range: RangeInclusive<i64>,
-) -> Result<Option<u32>, Wrong> {
-    let Some(value) = value else { return Ok(None) };
-    let number = value.get_ref().as_integer().filter(|number| range.contains(number));
-    let number = number.and_then(|number| u32::try_from(number).ok());
-    number.map(Some).ok_or_else(|| {
-        let (min, max) = (range.start(), range.end());
-        Wrong::of(value, format!("`{key}` must be a number from {min} to {max}"))
-    })
-}
-
-/// The texts of a list, each parsed; none where the key is missing.
-fn each<T>(
-    key: &str,
-    value: Option<&Spanned<Value>>,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<Box<[T]>, Wrong> {
-    let Some(value) = value else { return Ok(Box::default()) };
-    let one = |text: &String| {
-        let parsed = parse(text);
-        parsed.map_err(|what| match what.contains(&format!("`{key}`")) {
-            true => Wrong::of(value, what),
-            false => Wrong::of(value, format!("`{key}`: {what}")),
-        })
-    };
-    texts(key, value)?.iter().map(one).collect()
-}
-
-/// A text, or a list of at least one.
-fn texts(key: &str, value: &Spanned<Value>) -> Result<Vec<String>, Wrong> {
-    let wrong = || Wrong::of(value, format!("`{key}` must be a text, or a list of texts"));
-    let texts: Vec<String> = match value.get_ref() {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(values) => {
-            let texts = values.iter().map(|value| value.as_str().map(str::to_owned));
-            texts.collect::<Option<_>>().ok_or_else(wrong)?
-        }
-        _ => return Err(wrong()),
-    };
-    match texts.iter().any(String::is_empty) || texts.is_empty() {
-        true => Err(Wrong::of(value, format!("`{key}` is empty, or has an empty text"))),
-        false => Ok(texts),
     }
 }
 

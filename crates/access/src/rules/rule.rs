@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::address::AddressRange;
+use crate::attributes::Attributes;
 use crate::ends::{FilterEnds, Topic};
 use crate::kinds::{PublishKinds, SubscriptionKind, SubscriptionTerms};
 use crate::template::{NamePattern, Placeholder, Template, Who, is_plain};
@@ -102,6 +103,22 @@ pub(super) struct ClientTerms {
     pub(super) addresses: Box<[AddressRange]>,
     /// Empty: any.
     pub(super) listeners: Box<[ListenerName]>,
+    /// All of them must hold.
+    pub(super) attributes: Box<[AttributeTerm]>,
+}
+
+/// An attribute that a rule asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AttributeTerm {
+    pub(super) name: Box<str>,
+    /// One of these.
+    pub(super) values: Box<[Box<str>]>,
+}
+
+impl AttributeTerm {
+    fn holds(&self, own: &Attributes) -> bool {
+        own.get(&self.name).is_some_and(|value| self.values.iter().any(|known| **known == *value))
+    }
 }
 
 /// The number of a role.
@@ -135,8 +152,8 @@ impl ClientTerms {
         !self.addresses.is_empty() || !self.listeners.is_empty()
     }
 
-    /// Whether they hold for a client. Of one whose origin is not known a rule that denies takes
-    /// the worst.
+    /// Whether they hold for a client. Of one whose origin or attributes are not known a rule that
+    /// denies takes the worst.
     pub(super) fn hold(&self, client: &Client<'_>, allows: bool) -> bool {
         let who = client.who;
         let user = who.user;
@@ -159,6 +176,10 @@ impl ClientTerms {
                 || origin.listener.map_or(!allows, |listener| {
                     self.listeners.iter().any(|name| name.is(listener))
                 }))
+            && (self.attributes.is_empty()
+                || who
+                    .attributes
+                    .map_or(!allows, |own| self.attributes.iter().all(|term| term.holds(own))))
     }
 }
 

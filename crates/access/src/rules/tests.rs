@@ -1,3 +1,5 @@
+mod terms;
+
 use std::net::IpAddr;
 
 use proptest::prelude::*;

@@ -32,6 +32,10 @@ pub struct AccessSettings {
     pub audit_bytes_max: u64,
     /// What follows a PUBLISH that is not allowed.
     pub on_deny: OnDeny,
+    /// What follows when a connected client loses a subscription by new rules.
+    pub on_revoked: OnRevoked,
+    /// What becomes of the messages that wait for a session then.
+    pub revoked_queue: RevokedQueue,
     /// Which subscriptions are granted.
     pub subscribe: SubscribeCheck,
     /// Which sessions of other users a client may take over.
@@ -87,6 +91,28 @@ pub enum OnDeny {
     Disconnect,
 }
 
+/// What follows when a connected client loses a subscription by new rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnRevoked {
+    /// The client is disconnected (5.0: 0x87): only that tells it.
+    #[default]
+    Disconnect,
+    /// The subscription ends, and the client is not told.
+    Silent,
+}
+
+/// What becomes of the messages that wait for a session that loses a subscription by new rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RevokedQueue {
+    /// Those that the client may have are delivered.
+    #[default]
+    Keep,
+    /// They are dropped; other members get those of shared subscriptions.
+    Drop,
+}
+
 /// Which subscriptions are granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -122,6 +148,8 @@ impl Default for AccessSettings {
             audit_file: None,
             audit_bytes_max: 100 * 1024 * 1024,
             on_deny: OnDeny::default(),
+            on_revoked: OnRevoked::default(),
+            revoked_queue: RevokedQueue::default(),
             subscribe: SubscribeCheck::default(),
             session_takeover: SessionTakeover::default(),
             check_s: CHECK_S,

@@ -34,6 +34,9 @@ pub struct JwtSettings {
     /// The claim with rules of the client; empty: rules of tokens have no effect.
     #[serde(default = "acl")]
     pub acl_claim: String,
+    /// The claim with attributes of the client; empty: attributes of tokens have no effect.
+    #[serde(default = "attributes")]
+    pub attributes_claim: String,
     /// What `iss` must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
@@ -123,6 +126,10 @@ fn acl() -> String {
     "acl".to_owned()
 }
 
+fn attributes() -> String {
+    "client_attrs".to_owned()
+}
+
 const fn key_refresh_s() -> u32 {
     300
 }
@@ -170,14 +177,21 @@ impl JwtSettings {
         }
     }
 
+    /// Whether tokens may bring rules or attributes.
+    pub(crate) fn brings_rules(&self) -> bool {
+        !self.acl_claim.is_empty() || !self.attributes_claim.is_empty()
+    }
+
     /// What is asked of tokens.
     pub(crate) fn rules(&self) -> TokenRules {
+        let named = |claim: &String| Some(claim.clone()).filter(|claim| !claim.is_empty());
         TokenRules {
             user_claim: self.user_claim.clone(),
             issuer: self.issuer.clone(),
             audience: self.audience.clone(),
             claims: self.claims.clone(),
-            acl_claim: Some(self.acl_claim.clone()).filter(|claim| !claim.is_empty()),
+            acl_claim: named(&self.acl_claim),
+            attributes_claim: named(&self.attributes_claim),
             leeway_s: self.leeway_s.into(),
             needs_expiry: self.require_expiry,
         }

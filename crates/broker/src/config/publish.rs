@@ -1,6 +1,6 @@
 //! Limits on what the clients of a listener publish.
 
-use serde::{Deserialize, Serialize};
+use tacho_access::PublishExcess;
 
 /// How much each client may publish per second. Absent: any amount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,26 +15,6 @@ pub struct PublishLimits {
     pub bytes_burst: Option<u32>,
     /// What becomes of a client that publishes more.
     pub excess: PublishExcess,
-}
-
-/// What becomes of a client that publishes more than it may.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PublishExcess {
-    /// It is held back: its socket is not read for a while.
-    #[default]
-    Hold,
-    /// It is disconnected (5.0: 0x96).
-    Disconnect,
-}
-
-impl PublishExcess {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Hold => "hold",
-            Self::Disconnect => "disconnect",
-        }
-    }
 }
 
 impl PublishLimits {

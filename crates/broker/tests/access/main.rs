@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
+mod attributes;
 mod backend;
 mod ban_file;
 mod bans;

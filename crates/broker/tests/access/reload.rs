@@ -58,6 +58,89 @@ fn subscriptions_that_are_not_allowed_any_more_end_and_others_go_on() {
 }
 
 #[test]
+fn subscriptions_end_without_a_word_where_that_is_configured() {
+    let files = Files::new(&USERS, Some(BEFORE));
+    for shards in [1, 3] {
+        files.set_acl(BEFORE);
+        let broker = files.broker(shards, "on_revoked = 'silent'\n");
+        let mut ann = logged_in(&broker, "ann", Version::V5, "ann");
+        ann.subscribe("a/x", QoS::AtLeastOnce);
+        ann.subscribe("b", QoS::AtLeastOnce);
+        let mut bob = logged_in(&broker, "bob", Version::V5, "bob");
+        files.set_acl(AFTER);
+        reload(&broker, shards as u64);
+        wait_until("a subscription's end", || broker.counter("ended_subscriptions_total") == 1);
+        bob.publish("a/x", b"no", QoS::AtLeastOnce, false);
+        bob.publish("b", b"yes", QoS::AtLeastOnce, false);
+        assert_eq!(ann.receive_and_ack().payload, b"yes");
+        assert_eq!(ann.subscribe("a/x", QoS::AtLeastOnce), DENIED);
+        assert_eq!(broker.counter("ended_by_rules_total"), 0);
+        // A user that is gone is disconnected all the same.
+        files.set_users(&[("bob", "bob")]);
+        reload(&broker, shards as u64);
+        assert_eq!(ann.expect_disconnect(), DENIED);
+        files.set_users(&USERS);
+        reload(&broker, shards as u64);
+    }
+}
+
+#[test]
+fn the_queue_of_a_session_that_loses_a_subscription_is_kept_or_dropped() {
+    for (queue, data) in [("keep", false), ("drop", false), ("drop", true)] {
+        let files = Files::new(&USERS, Some(BEFORE));
+        let data = data.then(|| TempDir::new().unwrap());
+        let dir = data.as_ref().map(|dir| format!("data_dir = {:?}\n", dir.path()));
+        let text = format!(
+            "shards = 1\n{}{}revoked_queue = '{queue}'\n",
+            dir.unwrap_or_default(),
+            files.section()
+        );
+        let mut broker = TestBroker::configured(&text);
+        let (mut ann, _) = lasting(&broker, "ann", "ann");
+        ann.subscribe("+/x", QoS::AtLeastOnce);
+        ann.disconnect();
+        let mut bob = logged_in(&broker, "bob", Version::V5, "bob");
+        bob.publish("a/x", b"no", QoS::AtLeastOnce, false);
+        bob.publish("b/x", b"perhaps", QoS::AtLeastOnce, false);
+        files.set_acl(AFTER);
+        reload(&broker, 1);
+        wait_until("a subscription's end", || broker.counter("ended_subscriptions_total") == 1);
+        if data.is_some() {
+            broker.stop();
+            broker = TestBroker::configured(&text);
+        }
+        let (mut ann, is_present) = lasting(&broker, "ann", "ann");
+        assert!(is_present);
+        if queue == "keep" {
+            assert_eq!(ann.receive_and_ack().payload, b"perhaps");
+        }
+        ann.expect_nothing();
+    }
+}
+
+/// It was sent, and not acknowledged: its member must not have it again, and the others never had
+/// it.
+#[test]
+fn a_message_in_flight_to_a_member_without_rights_goes_to_another() {
+    let files = Files::new(&USERS, Some(BEFORE));
+    let broker = files.broker(1, "");
+    let (mut ann, _) = lasting(&broker, "ann", "ann");
+    ann.subscribe("$share/g/a/#", QoS::AtLeastOnce);
+    let mut bob = logged_in(&broker, "bob", Version::V5, "bob");
+    bob.publish("a/x", b"job", QoS::AtLeastOnce, false);
+    assert_eq!(ann.receive().payload, b"job");
+    ann.disconnect();
+    bob.subscribe("$share/g/a/#", QoS::AtLeastOnce);
+    files.set_acl(AFTER);
+    reload(&broker, 1);
+    wait_until("a subscription's end", || broker.counter("ended_subscriptions_total") == 1);
+    let (mut ann, is_present) = lasting(&broker, "ann", "ann");
+    assert!(is_present);
+    assert_eq!(bob.receive_and_ack().payload, b"job");
+    ann.expect_nothing();
+}
+
+#[test]
 fn users_that_are_gone_are_disconnected() {
     let files = Files::new(&USERS, None);
     let broker = files.broker(3, "");

@@ -3,7 +3,7 @@
 use tacho_codec::{Connect, ConnectProperties, QoS, ReasonCode, Version, Will};
 use tacho_testkit::{Client, TestBroker, VERSIONS, wait_until, will};
 
-use super::reload::reload;
+use super::reload::{lasting, reload};
 use super::{Files, answer, logged_in, login};
 
 const QUOTA: ReasonCode = ReasonCode::QUOTA_EXCEEDED;
@@ -173,4 +173,77 @@ fn new_limits_count_for_clients_that_are_connected() {
         let mut ann = logged_in(&broker, "a", Version::V5, "ann");
         assert!(!ann.try_publish("a/b", b"x", QoS::AtLeastOnce).is_error());
     }
+}
+
+#[test]
+fn messages_and_bytes_per_second_are_limited() {
+    for (limits, excess) in [
+        ("publish_messages_per_s_max = 5", "hold"),
+        ("publish_bytes_per_s_max = 400\npublish_bytes_burst = 500", "hold"),
+        ("publish_messages_per_s_max = 1000\npublish_messages_burst = 5", "disconnect"),
+    ] {
+        let limits = format!("{limits}\npublish_excess = '{excess}'");
+        let files = Files::with_rules(&USERS, &rules(&limits));
+        let broker = broker(&files, 2);
+        let mut root = watching(&broker);
+        let mut ann = logged_in(&broker, "a", Version::V5, "ann");
+        for number in 0..20 {
+            ann.send_publish("a", &[number; 100], QoS::AtMostOnce);
+        }
+        if excess == "hold" {
+            wait_until("a client held back", || broker.counter("throttled_rate_total") > 0);
+            // It is not read on, and what it has sent is not lost.
+            for number in 0..20 {
+                assert_eq!(root.receive().payload, [number; 100]);
+            }
+        } else {
+            assert_eq!(ann.expect_disconnect(), ReasonCode::MESSAGE_RATE_TOO_HIGH);
+        }
+        // A user without the role.
+        for number in 0..20 {
+            root.send_publish("r", &[number; 100], QoS::AtMostOnce);
+        }
+        wait_until("the messages of others", || {
+            let mut message = root.receive();
+            while message.topic != "r" || message.payload != [19; 100] {
+                message = root.receive();
+            }
+            true
+        });
+    }
+}
+
+#[test]
+fn a_new_rate_counts_for_clients_that_are_connected() {
+    let files = Files::with_rules(&USERS, &rules(""));
+    let broker = broker(&files, 1);
+    let mut ann = logged_in(&broker, "a", Version::V5, "ann");
+    files.set_rules(&rules("publish_messages_per_s_max = 5\npublish_excess = 'disconnect'"));
+    reload(&broker, 1);
+    for _ in 0..20 {
+        ann.send_publish("a", b"x", QoS::AtMostOnce);
+    }
+    assert_eq!(ann.expect_disconnect(), ReasonCode::MESSAGE_RATE_TOO_HIGH);
+    assert_eq!(broker.counter("ended_rate_total"), 1);
+}
+
+#[test]
+fn a_role_has_its_own_policy_for_full_queues() {
+    let limits = "queue_len_max = 3\npersistent_queue_full = 'drop_oldest'";
+    let files = Files::with_rules(&USERS, &rules(limits));
+    let broker = broker(&files, 1);
+    let mut root = logged_in(&broker, "root", Version::V5, "root");
+    let (mut ann, _) = lasting(&broker, "ann", "ann");
+    ann.subscribe("a", QoS::AtLeastOnce);
+    ann.disconnect();
+    wait_until("the end of a connection", || broker.counter("sessions_connected") == 1);
+    for number in 0..8 {
+        root.publish("a", &[number], QoS::AtLeastOnce, false);
+    }
+    let (mut ann, _) = lasting(&broker, "ann", "ann");
+    for number in 5..8 {
+        assert_eq!(ann.receive_and_ack().payload, [number]);
+    }
+    ann.expect_nothing();
+    assert_eq!(broker.counter("dropped_queue_full_total"), 5);
 }

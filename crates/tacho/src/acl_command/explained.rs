@@ -1,8 +1,8 @@
 //! An answer by the rules, and the line that it is from.
 
 use tacho_access::{
-    Access, AccessList, Acl, Cause, ClientRules, Coverage, Decision, Exceeded, Origin, PublishKind,
-    RuleSet, Steps, SubscriptionKind, TokenAcl, Who,
+    Access, AccessList, Acl, Attributes, Cause, ClientRules, Coverage, Decision, Exceeded, Origin,
+    PublishKind, RuleSet, Steps, SubscriptionKind, TokenAcl, Who,
 };
 use tacho_broker::SubscribeCheck;
 use tacho_topic::Filter;
@@ -31,6 +31,8 @@ pub(super) struct Explained {
     file: Option<RuleFile>,
     /// Those that its login has brought.
     brought: Option<TokenAcl>,
+    /// Those that were named, or else those that its login has brought.
+    attributes: Attributes,
     subscribe: SubscribeCheck,
 }
 
@@ -58,9 +60,20 @@ impl RuleFile {
 }
 
 impl Explained {
-    pub(super) fn read(files: &AccessFiles, brought: Option<TokenAcl>) -> Result<Self, Failure> {
+    pub(super) fn read(
+        files: &AccessFiles,
+        brought: Option<TokenAcl>,
+        named: &[(String, String)],
+    ) -> Result<Self, Failure> {
         let file = files.list.as_ref().map(|file| RuleFile::read(file, files)).transpose()?;
-        Ok(Self { file, brought, subscribe: files.subscribe })
+        let mut attributes = Attributes::default();
+        for (name, value) in named {
+            attributes.add(name, value).map_err(|why| invalid(format!("--attribute: {why}")))?;
+        }
+        if let (true, Some(brought)) = (named.is_empty(), &brought) {
+            attributes = brought.attributes().clone();
+        }
+        Ok(Self { file, brought, attributes, subscribe: files.subscribe })
     }
 
     fn rules(&self) -> ClientRules<'_> {
@@ -77,7 +90,8 @@ impl Explained {
         }
         let origin = Origin { address: arguments.address, listener: arguments.listener };
         let user = arguments.user.as_deref();
-        let who = Who { user, client_id: &arguments.client_id, origin };
+        let attributes = Some(&self.attributes);
+        let who = Who { user, client_id: &arguments.client_id, origin, attributes };
         if let Some(AccessList::Rules(rules)) = self.list() {
             let roles: Vec<&str> = rules.roles(user).collect();
             if !roles.is_empty() {

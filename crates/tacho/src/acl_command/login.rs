@@ -151,6 +151,9 @@ fn allowed(shown: &str, acl: Option<TokenAcl>, ends_s: Option<u64>, who: &Who<'_
     for line in acl.iter().flat_map(TokenAcl::lines) {
         println!("its rules: {}", line.escape_debug());
     }
+    for (name, value) in acl.iter().flat_map(|acl| acl.attributes().iter()) {
+        println!("its attributes: {} = {}", name.escape_debug(), value.escape_debug());
+    }
     if acl.as_ref().is_some_and(|acl| !acl.suits(who)) {
         let why = "user name or client identifier contain +, #, / or a control character, and the \
                    backend's rules use them";

@@ -67,6 +67,10 @@ struct ExplainArguments {
     /// logins is the one that would be asked.
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     listener: Option<SocketAddr>,
+    /// Attribute of the client, for rules that ask for it; may be repeated. It takes the place of
+    /// those that --ask brings.
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = attribute)]
+    attributes: Vec<(String, String)>,
     /// QoS of the message or the subscription.
     #[arg(short, long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=2))]
     qos: u8,
@@ -94,6 +98,12 @@ enum Action {
     Receive,
 }
 
+fn attribute(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) = parts.ok_or("it must be as NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 /// Runs the command; its exit code.
 pub(crate) fn acl(arguments: &AclArguments) -> Result<u8, Failure> {
     let AclCommand::Explain(arguments) = &arguments.command;
@@ -113,7 +123,8 @@ pub(crate) fn acl(arguments: &AclArguments) -> Result<u8, Failure> {
             return Ok(exit::THRESHOLD);
         }
     };
-    let Answer { may, why } = Explained::read(&files, brought)?.answer(&arguments)?;
+    let Answer { may, why } =
+        Explained::read(&files, brought, &arguments.attributes)?.answer(&arguments)?;
     println!("{}: {why}", if may { "allowed" } else { "denied" });
     Ok(if may { exit::OK } else { exit::THRESHOLD })
 }

@@ -80,6 +80,7 @@ fn rules() -> TokenRules {
         audience: None,
         claims: Default::default(),
         acl_claim: Some("acl".to_owned()),
+        attributes_claim: Some("client_attrs".to_owned()),
         leeway_s: 0,
         needs_expiry: false,
     }

@@ -5,6 +5,7 @@ use tacho_codec::ReasonCode;
 
 use super::AccessRules;
 use crate::keys::SessionSlot;
+use crate::publish_limit::PublishLimit;
 use crate::shard::Shard;
 use crate::stats::{Counter, ShardStats};
 
@@ -34,6 +35,11 @@ impl Shard {
         if session.access.set_limits(&limits) {
             let len_max = limits.queue_len_max.unwrap_or(u32::MAX);
             session.machine.set_queue_len_max(common.queue_len_max.min(len_max));
+            if let Some(conn) = session.connection() {
+                let gate = &self.shared.gates[usize::from(self.connections.listener_of(conn))];
+                let publish = PublishLimit::of_client(gate.publish.as_ref(), &limits);
+                session.meter.limit_changed(publish);
+            }
         }
     }
 

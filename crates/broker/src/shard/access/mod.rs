@@ -24,7 +24,7 @@ use tacho_net::ConnId;
 use tacho_topic::Filter;
 
 use crate::access::SharedAccess;
-use crate::config::{HttpSettings, OnDeny, SubscribeCheck};
+use crate::config::{HttpSettings, JwtSettings, OnDeny, OnRevoked, RevokedQueue, SubscribeCheck};
 use crate::keys::{SessionSlot, User};
 use crate::login_answer::BackendLogin;
 use crate::policy::Policy;
@@ -38,7 +38,7 @@ pub(in crate::shard) use bans::Banned;
 pub(in crate::shard) use certificates::ENDED as CERTIFICATE_ENDED;
 pub(in crate::shard) use limits::reason_of;
 pub(in crate::shard) use log::{CauseShown, Shown};
-pub(in crate::shard) use session::SessionAccess;
+pub(in crate::shard) use session::{SessionAccess, attributes_of};
 
 /// Looks at an access rule that take as long as a unit of work.
 const STEPS_PER_UNIT: usize = 16;
@@ -60,6 +60,8 @@ pub(super) struct AccessRules {
     /// Whether there is a rules file, whose roles may have limits. A reload does not change that.
     has_roles: bool,
     on_deny: OnDeny,
+    on_revoked: OnRevoked,
+    revoked_queue: RevokedQueue,
     remembered: Remembered,
     /// By backend.
     backend_answers: Vec<RememberedAnswers<BackendLogin>>,
@@ -76,7 +78,7 @@ impl AccessRules {
         let settings = &shared.settings;
         let remembered_max = settings.remembered_logins_max as usize / shards.max(1);
         let keep_ns = u64::from(settings.remember_logins_s) * 1_000_000_000;
-        let has_token_rules = settings.jwt.as_ref().is_some_and(|jwt| !jwt.acl_claim.is_empty());
+        let has_token_rules = settings.jwt.as_ref().is_some_and(JwtSettings::brings_rules);
         let has_login_rules = has_token_rules || !settings.http.is_empty();
         let answers = |http: &HttpSettings| {
             RememberedAnswers::new(http.remembered_max as usize / shards.max(1))
@@ -88,6 +90,8 @@ impl AccessRules {
             is_filtered: settings.subscribe == SubscribeCheck::Filtered,
             has_roles: settings.rules_file.is_some(),
             on_deny: settings.on_deny,
+            on_revoked: settings.on_revoked,
+            revoked_queue: settings.revoked_queue,
             remembered: Remembered::new(remembered_max, keep_ns),
             backend_answers: settings.http.all().iter().map(answers).collect(),
             decisions: Decisions::default(),
@@ -106,6 +110,11 @@ impl AccessRules {
 
     pub(super) const fn on_deny(&self) -> OnDeny {
         self.on_deny
+    }
+
+    /// Whether a client that has lost a subscription is told so: by the end of its connection.
+    pub(super) fn tells_revoked(&self) -> bool {
+        self.on_revoked == OnRevoked::Disconnect
     }
 
     /// For a session that is made now: what it will be sent was granted by the policy in force.
@@ -186,6 +195,11 @@ impl AccessRules {
     /// Whether rules ask where clients have connected from.
     fn asks_origins(&self) -> bool {
         self.policy.list().is_some_and(AccessList::names_origins)
+    }
+
+    /// Whether rules ask for attributes of clients.
+    fn asks_attributes(&self) -> bool {
+        self.policy.list().is_some_and(AccessList::names_attributes)
     }
 
     /// The rules are others.

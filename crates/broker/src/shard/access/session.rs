@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tacho_access::{ClientLimits, Origin, PublishKind, PublishKinds, TokenAcl};
+use tacho_access::{Attributes, ClientLimits, Origin, PublishKind, PublishKinds, TokenAcl};
 
 use crate::keys::User;
 
@@ -59,6 +59,12 @@ impl SessionAccess {
     /// The rules that the login of its user has brought.
     pub(super) fn rules(&self) -> Option<&TokenAcl> {
         self.user.as_ref()?.rules.as_deref()
+    }
+
+    /// The attributes of its client; `None`: they are not known, as it was not here since the
+    /// broker has started.
+    pub(in crate::shard) fn attributes(&self) -> Option<&Attributes> {
+        (!self.awaits_client).then(|| attributes_of(self.user.as_ref()))
     }
 
     /// Where its client has connected from.
@@ -164,5 +170,13 @@ impl SessionAccess {
         let is_new = self.applied != policy;
         self.applied = policy;
         is_new
+    }
+}
+
+/// The attributes of a client that has logged in as this user.
+pub(in crate::shard) fn attributes_of(user: Option<&User>) -> &Attributes {
+    match user.and_then(|user| user.rules.as_deref()) {
+        Some(brought) => brought.attributes(),
+        None => Attributes::none(),
     }
 }

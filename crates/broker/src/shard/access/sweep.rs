@@ -14,6 +14,8 @@ use tacho_session::server::End;
 
 use super::units_of;
 use crate::access::{AuditEvent, AuditKind, Name};
+use crate::config::RevokedQueue;
+use crate::delivery::NO_GROUP;
 use crate::keys::SessionSlot;
 use crate::policy::Policy;
 use crate::shard::{Net, Shard};
@@ -22,6 +24,9 @@ use crate::shard::{Net, Shard};
 const ENDING_UNITS: u32 = 4;
 /// Subscriptions that are passed over in a microsecond.
 const PASSED_PER_UNIT: usize = 1_000;
+
+/// Messages that are dropped in a microsecond.
+const DROPPED_PER_UNIT: usize = 8;
 
 /// Why something ends.
 const CHANGED: &str = "users or access rules have changed";
@@ -140,7 +145,8 @@ impl Shard {
         net.charge(1)
     }
 
-    /// A client that is banned or has lost something is disconnected: only that tells it.
+    /// A client that is banned or has lost something is disconnected: only that tells it, where it
+    /// is to be told.
     fn end_unwelcome(&mut self, net: &mut Net, slot: SessionSlot, has_lost: bool) {
         let Some(conn) = self.sessions[slot].connection() else { return };
         if self.end_banned(net, slot, conn) {
@@ -149,7 +155,8 @@ impl Shard {
         if self.access.sweep.judges_certificates && self.end_refused_certificate(net, slot, conn) {
             return;
         }
-        if has_lost || self.is_users_end(slot, conn) || self.is_shut_out(slot) {
+        let is_told = has_lost && self.access.tells_revoked();
+        if is_told || self.is_users_end(slot, conn) || self.is_shut_out(slot) {
             self.end_by_rules(net, slot, conn);
         }
     }
@@ -211,7 +218,7 @@ impl Shard {
             // What its login brings, or where it connects from, may allow them: it is asked when
             // it is back.
             let may_bring_rules = self.access.has_login_rules && session.access.user().is_some();
-            if may_bring_rules || self.access.asks_origins() {
+            if may_bring_rules || self.access.asks_origins() || self.access.asks_attributes() {
                 return None;
             }
         }
@@ -260,8 +267,24 @@ impl Shard {
             self.audit_ended(net, slot, AuditKind::SubscriptionEnded, ended, CHANGED);
         }
         self.forget_all(net, slot, &forbidden);
-        swept.has_lost |= !forbidden.is_empty();
+        if !forbidden.is_empty() {
+            swept.has_lost = true;
+            if self.access.revoked_queue == RevokedQueue::Drop {
+                has_time &= self.drop_queue(net, slot);
+            }
+        }
         has_time
+    }
+
+    /// Drops what waits for a session. Other members get the messages of shared subscriptions;
+    /// those of a group without others stay. False if there is no time for more.
+    fn drop_queue(&mut self, net: &mut Net, slot: SessionSlot) -> bool {
+        self.pass_on_unsent(net, slot);
+        let dropped = self.act(slot, |machine, recorder| {
+            machine.take_queued(|copy| copy.group == NO_GROUP, recorder)
+        });
+        self.stats.denied_deliveries_total.add(dropped.len() as u64);
+        net.charge((dropped.len() / DROPPED_PER_UNIT) as u32)
     }
 
     /// Whether a policy is being applied to a session: its subscriptions do not change meanwhile.

@@ -114,8 +114,9 @@ impl Shard {
         let session = &self.sessions[slot];
         let is_own = self.is_maker(slot, will);
         let origin = if is_own { session.access.origin() } else { Origin::UNKNOWN };
+        let attributes = session.access.attributes().filter(|_| is_own);
         let user = will.header().user.as_deref();
-        Who { user, client_id: &session.key().client_id, origin }
+        Who { user, client_id: &session.key().client_id, origin, attributes }
     }
 
     fn rules_of_maker(&self, slot: SessionSlot, will: &Message) -> ClientRules<'_> {

@@ -21,7 +21,7 @@ impl Shard {
         self.give_to(slot, Some(User { name, is_listed, rules }), origin);
         self.record_word_of_token(slot);
         self.renew_login(net, conn, ends_in_s);
-        if self.end_forbidden_subscriptions(net, slot) {
+        if self.end_forbidden_subscriptions(net, slot) && self.access.tells_revoked() {
             // Only that tells the client what it has lost, as after a reload.
             return self.end_by_rules(net, slot, conn);
         }

@@ -18,6 +18,7 @@ use crate::authentication::ExchangeRef;
 use crate::config::{SessionTakeover, TokenPlace};
 use crate::keys::{ConnectingClient, SessionSlot, User};
 use crate::login_answer::{LoginAnswer, TokenLogin};
+use crate::shard::access::attributes_of;
 use crate::shard::connections::Connection;
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
@@ -292,6 +293,7 @@ impl Shard {
             user: user.map(|user| &*user.name),
             client_id: &client.key.client_id,
             origin: self.origin_of(net, conn),
+            attributes: Some(attributes_of(user)),
         };
         if let Some(decision) = self.access.connecting(&who)
             && !decision.is_allowed

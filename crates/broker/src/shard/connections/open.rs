@@ -15,6 +15,7 @@ use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::hops;
 use crate::keys::{ClientKey, ConnectingClient, SessionSlot, User};
 use crate::message::{Message, Source};
+use crate::publish_limit::PublishLimit;
 use crate::shard::durability::Machine;
 use crate::shard::durability::{ConnectAnswer, ConnectRequest};
 use crate::shard::durability::{JournaledSession, OpenedSession, PendingConnect, SessionJournal};
@@ -74,7 +75,7 @@ impl Shard {
         let is_bridge =
             has_bridge_bit(packet) || hops::is_bridge(connect.properties.user_properties);
         let peer = if is_bridge { Peer::Bridge } else { Peer::Client };
-        let policy = self.queue_policy_of(conn, expiry_s);
+        let policy = self.queue_policy_of(conn, slot, expiry_s);
         self.sessions[slot].requested_by(peer);
         self.sessions[slot].set_queue_policy(policy);
         let waits = admission == ConnectAnswer::Committed;
@@ -196,8 +197,9 @@ impl Shard {
         };
         let now_ns = net.now_ns();
         let gate = &self.shared.gates[usize::from(self.connections.listener_of(conn))];
+        let publish = PublishLimit::of_client(gate.publish.as_ref(), &self.limits_in(slot));
         let session = &mut self.sessions[slot];
-        session.meter.client_connected(gate.publish.as_ref());
+        session.meter.client_connected(publish);
         let connected = session.client_connected(now_ns, params, terms_of(connect, aliases_max));
         self.sessions.connect(slot, conn);
         self.stats.packets_in_total.increment();
@@ -226,10 +228,18 @@ impl Shard {
     }
 
     /// What becomes of messages when the queue of a session that a client of this connection asks
-    /// for is full. It follows the client: another listener may have another policy.
-    fn queue_policy_of(&self, conn: ConnId, session_expiry_s: u32) -> QueuePolicy {
-        let listener = self.connections.listener_of(conn);
-        self.shared.queue_policies[usize::from(listener)].for_expiry(session_expiry_s)
+    /// for is full: its roles say so, or else the listener. It follows the client, which may come
+    /// to another one.
+    fn queue_policy_of(
+        &self,
+        conn: ConnId,
+        slot: SessionSlot,
+        session_expiry_s: u32,
+    ) -> QueuePolicy {
+        let listener = usize::from(self.connections.listener_of(conn));
+        let of_roles = self.limits_in(slot).queue_full(session_expiry_s);
+        let of_listener = self.shared.queue_policies[listener].for_expiry(session_expiry_s);
+        of_roles.unwrap_or(of_listener)
     }
 
     /// The same client id again: the old connection ends before the new one's CONNACK

@@ -8,7 +8,7 @@ use tacho_session::{DropReason, Overflow, QueueLevel};
 
 use super::partial::PartialPacket;
 use super::terms::PeerTerms;
-use crate::config::QueuePolicy;
+use crate::config::{QueuePolicy, overflow_of};
 use crate::delivery::Copy;
 use crate::keys::{ClientKey, LinkIndex};
 use crate::message::Source;
@@ -125,7 +125,8 @@ impl Session {
     /// Its client, as access rules ask about it.
     pub(in crate::shard) fn who(&self) -> Who<'_> {
         let (user, client_id) = (self.access.user_name(), &*self.key.client_id);
-        Who { user, client_id, origin: self.access.origin() }
+        let (origin, attributes) = (self.access.origin(), self.access.attributes());
+        Who { user, client_id, origin, attributes }
     }
 
     /// Its peer's connection, if it has one.
@@ -266,7 +267,7 @@ impl Session {
     /// Sets what becomes of messages at the limits of its queue.
     pub(in crate::shard) fn set_queue_policy(&mut self, policy: QueuePolicy) {
         self.queue_policy = policy;
-        self.machine.set_overflow(policy.overflow());
+        self.machine.set_overflow(overflow_of(policy));
     }
 
     /// Whether its queue is full, and publishers have to keep messages for it.
