@@ -6,6 +6,7 @@ mod agreement;
 mod bench;
 mod conformance;
 mod crash;
+mod dist;
 #[cfg(feature = "results")]
 mod documents;
 mod failures;
@@ -74,6 +75,8 @@ enum Chore {
     Soak(soak::Options),
     /// Kill a broker with SIGKILL again and again, and look for what it has lost
     Crash(crash::Options),
+    /// Make an archive and a Debian package of the program
+    Dist(dist::Options),
     /// Install the independent programs that the tests talk to
     Peers,
     /// Make web/dist again from web/src (needs node)
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Chore::Soak(options) => soak::run(&options),
         Chore::Crash(options) => crash::run(&options),
+        Chore::Dist(options) => dist::run(&options),
         Chore::Peers => peers::install(),
         Chore::Web => web::build(),
     };

@@ -32,7 +32,7 @@ const OTELCOL: &str = "0.165.0";
 #[cfg(target_os = "linux")]
 const RUMQTTD: &str = "rumqttd@0.20.0";
 
-const DEBIAN_PROGRAMS: [(&str, &str); 11] = [
+const DEBIAN_PROGRAMS: [(&str, &str); 12] = [
     ("mosquitto", "mosquitto"),
     ("mosquitto_pub", "mosquitto-clients"),
     ("mosquitto_sub", "mosquitto-clients"),
@@ -44,6 +44,7 @@ const DEBIAN_PROGRAMS: [(&str, &str); 11] = [
     ("curl", "curl"),
     ("java", "default-jre-headless"),
     ("mvn", "maven"),
+    ("systemd-analyze", "systemd"),
 ];
 
 /// Where the clients from PyPI and npm are installed.

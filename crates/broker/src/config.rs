@@ -14,6 +14,7 @@ mod http_backends;
 mod jwt;
 mod limits;
 mod listener;
+mod log;
 mod origins;
 mod overload;
 mod proxy;
@@ -28,7 +29,9 @@ use serde::{Deserialize, Serialize};
 use tacho_net::ServerTransport;
 use tacho_output::OutputTarget;
 
-pub use access::{AccessSettings, OnDeny, SessionTakeover, SubscribeCheck};
+pub use access::{
+    AccessSettings, OnDeny, OnRevoked, RevokedQueue, SessionTakeover, SubscribeCheck,
+};
 pub use address::parse_address;
 pub use bridge::{
     BridgeConfig, EgressRule, IngressRule, Mapping, Password, RawBridge, RawBridgeTls, RawRule,
@@ -45,12 +48,13 @@ pub use http_backends::{HttpBackends, ListenerBackend};
 pub use jwt::{JwtSettings, KeyUrl, OnExpiry, TokenPlace};
 pub use limits::Limits;
 pub use listener::{Listener, RawListener, RawTls, Transport};
+pub use log::{LogArea, LogFormat, LogLevel, LogSettings};
 pub use overload::Overload;
 pub use proxy::TrustedProxies;
-pub use publish::{PublishExcess, PublishLimits};
-pub use queue::QueuePolicy;
-pub(crate) use queue::{QueueLimits, QueuePolicies};
+pub use publish::PublishLimits;
+pub(crate) use queue::{QueueLimits, QueuePolicies, overflow_of};
 pub use strategy::SharedStrategy;
+pub use tacho_access::{PublishExcess, QueuePolicy};
 
 /// The configuration as in the file. Every key is optional; unknown keys are errors.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -93,6 +97,9 @@ pub struct RawConfig {
     /// Load shedding.
     #[serde(default)]
     pub overload: Overload,
+    /// The log.
+    #[serde(default)]
+    pub log: LogSettings,
     /// Users and access rules.
     #[serde(default)]
     pub access: AccessSettings,
@@ -133,6 +140,8 @@ pub struct Config {
     pub limits: Limits,
     /// Load shedding.
     pub overload: Overload,
+    /// The log.
+    pub log: LogSettings,
     /// Users and access rules.
     pub access: AccessSettings,
     /// Directory for sessions, their messages and retained messages; `None`: in memory only.
@@ -185,15 +194,11 @@ impl RawConfig {
         if !allow_anonymous && let Some(open) = listeners.iter().find(|l| l.needs_consent()) {
             return Err(ConfigError::OpenListener(open.address));
         }
-        let is_remote = |address: &SocketAddr| !address.ip().is_loopback();
-        if let Some(address) = self.metrics.filter(is_remote)
-            && !self.metrics_allow_remote.unwrap_or(false)
-        {
-            return Err(ConfigError::OpenMetrics(address));
-        }
+        check_metrics(self.metrics, self.metrics_allow_remote.unwrap_or(false))?;
         let shards = shard_count(self.shards);
         self.limits.check()?;
         self.overload.check()?;
+        self.log.check()?;
         self.access.check()?;
         let durability = self.durability.unwrap_or_default();
         durability.check()?;
@@ -226,11 +231,20 @@ impl RawConfig {
             outputs: self.outputs,
             limits: self.limits,
             overload: self.overload,
+            log: self.log,
             access: self.access,
             data_dir: self.data_dir,
             durability,
             bridges,
         })
+    }
+}
+
+/// The endpoints have no users: others than this machine's need consent.
+fn check_metrics(address: Option<SocketAddr>, allows_remote: bool) -> Result<(), ConfigError> {
+    match address.filter(|address| !address.ip().is_loopback() && !allows_remote) {
+        Some(address) => Err(ConfigError::OpenMetrics(address)),
+        None => Ok(()),
     }
 }
 
@@ -251,7 +265,8 @@ fn unparsed(path: String, text: &str, source: toml::de::Error) -> ConfigError {
 
 /// For the names of the tables in it.
 #[derive(Serialize)]
-struct AccessSection<'a> {
+struct NamedSections<'a> {
+    log: &'a LogSettings,
     access: &'a AccessSettings,
 }
 
@@ -294,7 +309,8 @@ impl Config {
         // Invariant: numbers and words only, which TOML can always express.
         let limits = toml::to_string(&self.limits).unwrap_or_default();
         let overload = toml::to_string(&self.overload).unwrap_or_default();
-        let access = toml::to_string(&AccessSection { access: &self.access }).unwrap_or_default();
+        let named = NamedSections { log: &self.log, access: &self.access };
+        let named = toml::to_string(&named).unwrap_or_default();
         let durability = toml::to_string(&self.durability).unwrap_or_default();
         let durability = match self.data_dir {
             Some(_) => format!("\n[durability]\n{durability}"),
@@ -312,7 +328,7 @@ impl Config {
             "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\
              shared_subscription_strategy = \"{}\"\n{response}{metrics}{outputs}{data_dir}sys_interval_s = {}\n\n\
              [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}\
-             \n{access}{durability}{others}{bridges}",
+             \n{named}{durability}{others}{bridges}",
             listen.join(", "),
             self.shards,
             self.pin_shards,

@@ -31,6 +31,7 @@ mod server;
 mod shard;
 #[cfg(feature = "sim")]
 pub mod sim;
+mod start_error;
 mod stats;
 mod stored_connect;
 mod subscription;
@@ -45,13 +46,15 @@ pub use config::{
     AccessSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId, CertificateLogin,
     Config, ConfigError, ConnectionLimits, Durability, EgressRule, HttpBackends, HttpMethod,
     HttpSettings, IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, ListenerBackend,
-    Mapping, OnDeny, OnExpiry, OnUnavailable, Overload, PSK_REMEDY, Password, PublishExcess,
-    PublishLimits, QueuePolicy, RawBridge, RawBridgeTls, RawConfig, RawListener, RawRule, RawTls,
-    Remote, SHARDS_MAX, Secret, SecretHeader, SessionTakeover, SharedStrategy, SourceText,
-    SubscribeCheck, Template, TemplateError, TokenPlace, Transport, TrustedProxies, Values,
-    parse_address,
+    LogArea, LogFormat, LogLevel, LogSettings, Mapping, OnDeny, OnExpiry, OnRevoked, OnUnavailable,
+    Overload, PSK_REMEDY, Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge,
+    RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote, RevokedQueue, SHARDS_MAX,
+    Secret, SecretHeader, SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template,
+    TemplateError, TokenPlace, Transport, TrustedProxies, Values, parse_address,
 };
+pub use control::{HealthCheck, Unhealthy};
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};
-pub use server::{Broker, SharedSubscription, StartError, Stopper};
+pub use server::{Broker, SharedSubscription, Stopper};
+pub use start_error::StartError;
 pub use stats::{ByQos, ByReason, Counter, Histogram, ShardStats};

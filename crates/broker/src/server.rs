@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tacho_net::{
     FdLimit, Loop, LoopConfig, Mailbox, Remote, bind, mailboxes, raise_fd_limit, usable_cpus,
 };
-use tacho_output::{OutputSetting, OutputStartError, Outputs};
+use tacho_output::{OutputSetting, Outputs};
 use tacho_topic::Group;
 
 use crate::access::{
@@ -22,12 +22,13 @@ use crate::authentication::AuthMethods;
 use crate::bridge::{self, Bridges};
 use crate::certificates::Certificates;
 use crate::config::{Config, ConfigError};
-use crate::control::{Control, View};
+use crate::control::{Control, HealthCheck, View};
 use crate::durable::JournalError;
 use crate::durable::start::ShardPart;
 use crate::durable::threads::{IdleJournal, JournalThreads};
 use crate::mail::Mail;
 use crate::shard::{Authenticators, Shard, Shared};
+use crate::start_error::StartError;
 use crate::stats::ShardStats;
 use crate::watcher::Watcher;
 
@@ -40,64 +41,6 @@ const FDS_RESERVED: u64 = 128;
 const CHANGE_CONFIRMED_AFTER: Duration = Duration::from_secs(1);
 /// Part of the reserve: connections above the limit that stay open until their refusal is sent.
 const REFUSALS_MAX: usize = 64;
-
-/// Why the broker cannot start or continue.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// A certificate cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// An address cannot be listened on.
-    #[error("cannot listen on {address}{}", hint(source))]
-    Bind {
-        /// The address as configured.
-        address: SocketAddr,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The data directory cannot be used.
-    #[error("the data directory {} cannot be used: {source}", directory.display())]
-    Journal {
-        /// The directory as configured.
-        directory: PathBuf,
-        /// The cause.
-        source: JournalError,
-    },
-    /// Users cannot log in: the system gives no threads or random numbers.
-    #[error("users cannot log in")]
-    Logins(#[source] io::Error),
-    /// An output cannot be used.
-    #[error(transparent)]
-    Outputs(#[from] OutputStartError),
-    /// The control plane's thread could not be created.
-    #[error("the control plane cannot start")]
-    Control(#[source] io::Error),
-    /// A shard's event loop could not be created or failed.
-    #[error("shard {shard} failed")]
-    Shard {
-        /// Number of the shard.
-        shard: usize,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// A shard's thread panicked: a defect of the broker.
-    #[error("shard {shard} panicked")]
-    Panicked {
-        /// Number of the shard.
-        shard: usize,
-    },
-}
-
-fn hint(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            " (another broker is running there: stop it, or choose --listen)"
-        }
-        io::ErrorKind::PermissionDenied => " (ports below 1024 need a privilege)",
-        io::ErrorKind::AddrNotAvailable => " (this machine does not have this address)",
-        _ => "",
-    }
-}
 
 /// A running broker. Dropping it leaves its shards running; use [`Broker::stop`] and
 /// [`Broker::join`].
@@ -337,6 +280,15 @@ impl Broker {
     /// The status of the bridges, in the order of the configuration.
     pub fn bridges(&self) -> Vec<bridge::Status> {
         self.shared.bridges.status()
+    }
+
+    /// A handle that can ask this broker whether it works.
+    ///
+    /// # Errors
+    /// The system gives no descriptors for it.
+    pub fn health(&self) -> io::Result<HealthCheck> {
+        let view = View::new(self.stats.clone(), self.remote.clone(), self.connections_max);
+        HealthCheck::new(view)
     }
 
     /// A handle that can ask this broker to stop.

@@ -1,7 +1,6 @@
 //! `tacho broker`: the broker by itself, until a signal ends it.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,16 +11,17 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use tacho_broker::{
-    BridgeConfig, Broker, Config, ConfigError, Level, Listener, PSK_REMEDY, RawConfig, RawListener,
-    RawTls, SelfSigned, ShardStats, SharedStrategy, StartError, check_access, parse_address,
-    self_signed,
+    AccessControl, BridgeConfig, Broker, Certificates, Config, ConfigError, Level, Listener,
+    LogFormat, LogSettings, PSK_REMEDY, RawConfig, RawListener, RawTls, SelfSigned, ShardStats,
+    SharedStrategy, StartError, Stopper, check_access, parse_address, self_signed,
 };
 use tacho_output::target::OUTPUTS_VARIABLE;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::allocator;
+use crate::broker_log::{BrokerLog, LogControl};
 use crate::exit;
-use crate::output::LogOutput;
+use crate::service::{self, Watchdog};
 
 /// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port, by TCP, TLS and WebSocket.
 ///
@@ -138,6 +138,13 @@ pub(crate) struct BrokerArgs {
     /// Check the configuration, print the effective limits, and exit.
     #[arg(long)]
     check_config: bool,
+    /// Write the log to this file instead of standard error. It is renamed when it is large, and
+    /// opened anew on SIGHUP if it was moved away.
+    #[arg(long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
+    /// Form of the log: text, or json for one object a line.
+    #[arg(long, value_name = "FORMAT", value_parser = log_format)]
+    log_format: Option<LogFormat>,
     /// Log only warnings and errors.
     #[arg(short, long)]
     quiet: bool,
@@ -178,6 +185,10 @@ impl BrokerArgs {
         }
         raw.shared_subscription_strategy =
             self.shared_strategy.or(raw.shared_subscription_strategy);
+        if self.log_file.is_some() {
+            raw.log.file.clone_from(&self.log_file);
+        }
+        raw.log.format = self.log_format.unwrap_or(raw.log.format);
         raw.metrics = self.metrics.or(raw.metrics);
         raw.sys_interval_s = self.sys_interval_s.or(raw.sys_interval_s);
         if !self.outputs.is_empty() {
@@ -224,8 +235,7 @@ impl BrokerArgs {
     }
 
     /// The configuration with certificates that can be used, or a sentence.
-    fn config(&self) -> Result<Config, String> {
-        let mut raw = self.raw_config().map_err(|error| error.to_string())?;
+    fn config(&self, mut raw: RawConfig) -> Result<Config, String> {
         if let Some(folder) = &self.self_signed {
             let files = make_certificates(folder, &raw)?;
             tracing::info!("clients can trust {}", files.ca.display());
@@ -251,13 +261,30 @@ impl BrokerArgs {
         Ok(config)
     }
 
-    fn log_level(&self) -> LevelFilter {
+    /// The level that a flag asks for.
+    const fn log_level(&self) -> Option<LevelFilter> {
         match (self.quiet, self.verbose) {
-            (true, _) => LevelFilter::WARN,
-            (false, 0) => LevelFilter::INFO,
-            (false, 1) => LevelFilter::DEBUG,
-            (false, _) => LevelFilter::TRACE,
+            (true, _) => Some(LevelFilter::WARN),
+            (false, 0) => None,
+            (false, 1) => Some(LevelFilter::DEBUG),
+            (false, _) => Some(LevelFilter::TRACE),
         }
+    }
+
+    /// Starts the log. A check of the configuration leaves its file alone.
+    fn start_log(&self, raw: &RawConfig) -> Result<BrokerLog, String> {
+        let file = raw.log.file.as_deref().filter(|_| !self.check_config).map(Path::to_owned);
+        let shown = file.as_deref().map_or_else(String::new, |path| path.display().to_string());
+        BrokerLog::start(&LogSettings { file, ..raw.log.clone() }, self.log_level())
+            .map_err(|error| format!("cannot open the log file {shown}: {error}"))
+    }
+}
+
+fn log_format(text: &str) -> Result<LogFormat, &'static str> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("it must be text or json"),
     }
 }
 
@@ -335,19 +362,21 @@ fn make_certificates(folder: &Path, raw: &RawConfig) -> Result<SelfSigned, Strin
 
 /// Runs the broker until SIGTERM or SIGINT.
 pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
-    tracing_subscriber::fmt()
-        .with_max_level(args.log_level())
-        .with_writer(LogOutput::new)
-        .log_internal_errors(false)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false)
-        .init();
-    let config = match args.config() {
+    let refused = |sentence: String| {
+        eprintln!("tacho broker: {sentence}");
+        Ok(ExitCode::from(exit::INVALID_CONFIG))
+    };
+    let raw = match args.raw_config() {
+        Ok(raw) => raw,
+        Err(error) => return refused(error.to_string()),
+    };
+    let log = match args.start_log(&raw) {
+        Ok(log) => log,
+        Err(sentence) => return refused(sentence),
+    };
+    let config = match args.config(raw) {
         Ok(config) => config,
-        Err(sentence) => {
-            eprintln!("tacho broker: {sentence}");
-            return Ok(ExitCode::from(exit::INVALID_CONFIG));
-        }
+        Err(sentence) => return refused(sentence),
     };
     if args.check_config {
         println!("{}", config.describe());
@@ -360,37 +389,31 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     let broker = match Broker::start(config) {
         Err(
             error @ (StartError::Config(_) | StartError::Journal { .. } | StartError::Outputs(_)),
-        ) => {
-            eprintln!("tacho broker: {error}");
-            return Ok(ExitCode::from(exit::INVALID_CONFIG));
-        }
+        ) => return refused(error.to_string()),
         started => started?,
     };
     about.log(&broker);
+    let status = about_listeners(&broker);
+    service::ready(&status);
+    let watchdog = Watchdog::start(&broker).context("cannot start the watchdog")?;
     allocator::give_memory_back().context("cannot start a thread")?;
     if args.end_with_stdin {
         end_with_stdin(&broker);
     }
-    let stopper = broker.stopper();
     let handle = signals.handle();
-    let certificates = broker.certificates().clone();
-    let access = broker.access().clone();
     let stats = broker.stats().to_vec();
-    let stats_of_waiter = stats.clone();
-    let waiter = std::thread::spawn(move || {
-        for signal in signals.forever() {
-            match signal {
-                SIGHUP => tracing::info!(
-                    "SIGHUP: {}; {}; other settings change at the next start",
-                    certificates.reload(),
-                    access.reload()
-                ),
-                SIGUSR1 | SIGUSR2 => tracing::info!("state: {}", state(&stats_of_waiter)),
-                _ => return stopper.stop(),
-            }
-        }
-    });
+    let answers = SignalAnswers {
+        stopper: broker.stopper(),
+        certificates: broker.certificates().clone(),
+        access: broker.access().clone(),
+        stats: stats.clone(),
+        status,
+        log: log.control(),
+        config: args.config.clone(),
+    };
+    let waiter = std::thread::spawn(move || answers.until_stopped(&mut signals));
     let result = broker.join();
+    drop(watchdog);
     handle.close();
     // The waiter only forwards a signal, and the broker has ended by now.
     let _ = waiter.join();
@@ -404,6 +427,68 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What signals do.
+struct SignalAnswers {
+    stopper: Stopper,
+    certificates: Certificates,
+    access: AccessControl,
+    stats: Vec<Arc<ShardStats>>,
+    /// For the service manager.
+    status: String,
+    log: LogControl,
+    /// The configuration file.
+    config: Option<PathBuf>,
+}
+
+impl SignalAnswers {
+    fn until_stopped(self, signals: &mut Signals) {
+        for signal in signals.forever() {
+            match signal {
+                SIGHUP => {
+                    service::reloading();
+                    self.reload_log();
+                    tracing::info!(
+                        "SIGHUP: {}; {}; log levels as configured; other settings change at the \
+                         next start",
+                        self.certificates.reload(),
+                        self.access.reload()
+                    );
+                    service::ready(&self.status);
+                }
+                SIGUSR1 | SIGUSR2 => tracing::info!(
+                    "state: {}, log lines left out: {}",
+                    state(&self.stats),
+                    self.log.dropped_lines()
+                ),
+                _ => {
+                    service::stopping();
+                    return self.stopper.stop();
+                }
+            }
+        }
+    }
+
+    /// A file that cannot be used changes nothing.
+    fn reload_log(&self) {
+        let settings = match self.config.as_deref().map(RawConfig::read) {
+            Some(Err(error)) => {
+                return tracing::error!("the log keeps its levels: {error}");
+            }
+            Some(Ok(raw)) => raw.log,
+            None => LogSettings::default(),
+        };
+        if let Err(error) = self.log.reload(&settings) {
+            tracing::error!("the log file cannot be opened anew: {error}");
+        }
+    }
+}
+
+/// For the service manager: where clients connect.
+fn about_listeners(broker: &Broker) -> String {
+    let addresses: Vec<String> = broker.addresses().iter().map(ToString::to_string).collect();
+    format!("listening on {}", addresses.join(", "))
+}
+
 /// A counter or gauge, summed over the shards.
 fn total(stats: &[Arc<ShardStats>], name: &str) -> u64 {
     let all = stats.iter().flat_map(|shard| shard.values());
@@ -414,7 +499,7 @@ fn total(stats: &[Arc<ShardStats>], name: &str) -> u64 {
 fn state(stats: &[Arc<ShardStats>]) -> String {
     let total = |name| total(stats, name);
     format!(
-        "{} clients connected, {} sessions, {} connections accepted, {} messages in, {} out",
+        "clients connected: {}, sessions: {}, connections accepted: {}, messages in: {}, out: {}",
         total("sessions_connected"),
         total("sessions"),
         total("accepted_total"),

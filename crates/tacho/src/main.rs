@@ -10,6 +10,7 @@ mod acl_command;
 mod allocator;
 mod bridge;
 mod broker_command;
+mod broker_log;
 mod calibrate;
 mod campaign;
 mod compare;
@@ -33,18 +34,23 @@ mod run;
 mod run_command;
 mod scenario;
 mod serve_command;
+mod service;
+mod shell_help;
 mod signals;
 mod ui_arguments;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use exit::Failure;
 
+/// With the commit and its date, if it is a release.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("TACHO_COMMIT"));
+
 /// Load-tests MQTT brokers, and includes a fast one.
 #[derive(Parser, Debug)]
-#[command(name = "tacho", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "tacho", version = VERSION, arg_required_else_help = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -93,6 +99,8 @@ enum Command {
     Monitor(Box<monitor::MonitorArguments>),
     Serve(serve_command::ServeArguments),
     Report(report_command::ReportArguments),
+    Completions(shell_help::CompletionsArguments),
+    Man(shell_help::ManArguments),
     /// Become a shell command that ends with the process that started it.
     #[command(hide = true, name = tacho_rig::attached::SUBCOMMAND)]
     Attached(hidden_commands::AttachedArguments),
@@ -129,6 +137,8 @@ fn main() -> ExitCode {
         Command::Monitor(arguments) => monitor::monitor(arguments),
         Command::Serve(arguments) => serve_command::serve(arguments),
         Command::Report(arguments) => report_command::report(arguments),
+        Command::Completions(arguments) => Ok(shell_help::completions(Cli::command(), arguments)),
+        Command::Man(arguments) => shell_help::man(Cli::command(), arguments),
         Command::Attached(arguments) => hidden_commands::attached(arguments),
         Command::Supervise(arguments) => hidden_commands::supervise(arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(arguments),

@@ -72,7 +72,7 @@ fn signals_are_answered_in_the_log() {
     for signal in [Signal::USR1, Signal::USR2] {
         broker.signal(signal);
         let line = broker.line_with("state: ");
-        assert!(line.contains("1 clients connected, 1 sessions"), "{line}");
+        assert!(line.contains("clients connected: 1, sessions: 1"), "{line}");
     }
     broker.signal(Signal::HUP);
     let line = broker.line_with("SIGHUP: ");
@@ -204,4 +204,74 @@ fn memory_of_unfinished_packets_is_what_has_arrived_and_is_given_back() {
     wait_until("it is given back", || resident_bytes(pid) < before + (12 << 20));
     honest.ping();
     broker.stop();
+}
+
+/// A log that nothing reads held up event loops: a pipe takes 64 KiB.
+#[test]
+fn a_reader_of_the_log_that_stalls_holds_up_nothing() {
+    let broker = Broker::start(&["--listen", "0", "-vv"]);
+    let id = "x".repeat(200);
+    for _ in 0..400 {
+        let mut client = Client::open(broker.address, Version::V5);
+        assert_eq!(client.connect(&connect(&id, Version::V5)).1, ReasonCode::SUCCESS);
+        client.disconnect();
+    }
+    let mut client = Client::open(broker.address, Version::V5);
+    client.connect(&connect("a", Version::V5));
+    client.ping();
+}
+
+#[test]
+fn the_log_goes_to_a_file_as_json_with_levels_by_area() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, log) = (folder.path().join("broker.toml"), folder.path().join("broker.log"));
+    let configure = |levels: &str| {
+        let text = format!(
+            "listen = ['127.0.0.1:0']\nshards = 1\nsys_interval_s = 0\n[log]\nformat = 'json'\n\
+             file = {log:?}\n[log.levels]\n{levels}\n"
+        );
+        std::fs::write(&config, text).expect("writes");
+    };
+    configure("connections = 'debug'");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(["broker", "--config"]).arg(&config);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().expect("starts");
+    let mut broker = Broker { child, log: None, address: SocketAddr::from(([0; 4], 0)) };
+    let text = || std::fs::read_to_string(&log).unwrap_or_default();
+    wait_until("a start", || text().contains("listening on "));
+    broker.address = listening_address(&text());
+    let mut first = Client::open(broker.address, Version::V5);
+    first.connect(&connect("first", Version::V5));
+    wait_until("a line for a connection", || text().contains("\"client\":\"first\""));
+    for line in text().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).expect("an object a line");
+        assert!(line["timestamp"].is_string() && line["level"].is_string(), "{line}");
+    }
+    // The levels change, and the file was moved away.
+    configure("connections = 'warn'");
+    std::fs::rename(&log, folder.path().join("moved")).expect("moves");
+    broker.signal(Signal::HUP);
+    wait_until("a new file", || text().contains("SIGHUP"));
+    let mut second = Client::open(broker.address, Version::V5);
+    second.connect(&connect("second", Version::V5));
+    second.ping();
+    broker.signal(Signal::USR1);
+    wait_until("the state", || text().contains("clients connected: 2"));
+    assert!(!text().contains("second"), "{}", text());
+    std::fs::write(&config, "[log]\nlevel = 'loud'\n").expect("writes");
+    broker.signal(Signal::HUP);
+    wait_until("a reason", || text().contains("the log keeps its levels"));
+    broker.stop();
+}
+
+#[test]
+fn a_log_file_that_cannot_be_opened_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(["broker", "--listen", "127.0.0.1:0", "--log-file"]).arg(folder.path());
+    let output = command.stdin(Stdio::null()).output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(104), "{said}");
+    assert!(said.contains("cannot open the log file"), "{said}");
 }

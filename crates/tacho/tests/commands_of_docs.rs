@@ -23,7 +23,7 @@ use documents::{Document, commands, documents, inline, toml_called, words};
 
 /// Other programs, with why a test of the documents does not run them. A command that begins with
 /// none of these and is not ours is a mistake.
-const FOREIGN: [(&str, &str); 17] = [
+const FOREIGN: [(&str, &str); 18] = [
     ("PROGRAM", "another broker, as the reports of results start it"),
     ("cargo install", "it installs what the tests have built"),
     ("cargo xtask", "chores have tests of their own; their names are checked"),
@@ -35,6 +35,7 @@ const FOREIGN: [(&str, &str); 17] = [
     ("exec mosquitto", "tests against mosquitto are named after it"),
     ("grep", "it reads a file"),
     ("kill", "it ends a process"),
+    ("source", "it is for a shell that stays; shell_help.rs completes in bash"),
     ("mosquitto", "tests against mosquitto are named after it"),
     ("openssl", "it makes certificates and secrets, as tests do with a library"),
     ("printf", "it writes a file"),

@@ -8,6 +8,7 @@ mod access;
 mod ask;
 mod bridges;
 mod exposition;
+mod health;
 mod journal;
 mod load;
 mod metrics;
@@ -37,6 +38,7 @@ use crate::certificates::Certificates;
 use crate::mail::Mail;
 use crate::stats::{Counter, ShardStats};
 
+pub use health::{HealthCheck, Unhealthy};
 use push::Push;
 use sys::Sys;
 

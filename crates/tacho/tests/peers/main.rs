@@ -30,6 +30,7 @@ mod scripts;
 mod sending;
 mod small_load;
 mod storms;
+mod unit;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -67,6 +68,7 @@ fn main() {
     bridges::register(&mut trials);
     jmeter::register(&mut trials);
     plot::register(&mut trials);
+    unit::register(&mut trials);
     libtest_mimic::run(&arguments, trials).exit();
 }
 

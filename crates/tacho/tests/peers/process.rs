@@ -41,6 +41,7 @@ pub(crate) enum Peer {
     Jmeter,
     /// Python with matplotlib.
     Matplotlib,
+    SystemdAnalyze,
 }
 
 impl Peer {
@@ -65,6 +66,7 @@ impl Peer {
             Self::GrafanaSchema => "@grafana/schema",
             Self::Jmeter => "JMeter",
             Self::Matplotlib => "matplotlib",
+            Self::SystemdAnalyze => "systemd-analyze",
         }
     }
 

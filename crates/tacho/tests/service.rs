@@ -1,0 +1,81 @@
+//! What a service manager is told: a socket stands for systemd's.
+
+use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// A broker with the socket that it reports to; killed when dropped.
+struct Service {
+    child: Child,
+    socket: UnixDatagram,
+    _folder: TempDir,
+}
+
+impl Service {
+    fn start(watchdog: Option<Duration>) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let path = folder.path().join("notify");
+        let socket = UnixDatagram::bind(&path).expect("a socket");
+        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.args(["broker", "--listen", "127.0.0.1:0", "--shards", "2"]);
+        command.env("NOTIFY_SOCKET", &path).env_remove("WATCHDOG_USEC").env_remove("WATCHDOG_PID");
+        if let Some(watchdog) = watchdog {
+            command.env("WATCHDOG_USEC", watchdog.as_micros().to_string());
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().expect("starts");
+        Self { child, socket, _folder: folder }
+    }
+
+    /// The next message.
+    fn told(&self) -> String {
+        let mut buffer = [0; 4096];
+        let len = self.socket.recv(&mut buffer).expect("a message");
+        String::from_utf8(buffer[..len].to_vec()).expect("text")
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("is sent");
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn start_reload_and_end_are_told_in_order() {
+    let mut service = Service::start(None);
+    let first = service.told();
+    assert!(
+        first.contains("READY=1\n") && first.contains("STATUS=listening on 127.0.0.1:"),
+        "{first}"
+    );
+    service.signal(Signal::HUP);
+    let reloading = service.told();
+    assert!(reloading.contains("RELOADING=1\n") && reloading.contains("MONOTONIC_USEC="));
+    assert!(service.told().contains("READY=1\n"));
+    service.signal(Signal::TERM);
+    assert!(service.told().contains("STOPPING=1"));
+    assert!(service.child.wait().expect("ends").success());
+}
+
+/// Stopped, it gives no sign of life; the manager would end it.
+#[test]
+fn signs_of_life_come_as_long_as_the_broker_works() {
+    let service = Service::start(Some(Duration::from_millis(200)));
+    assert!(service.told().contains("READY=1\n"));
+    for _ in 0..3 {
+        assert!(service.told().contains("WATCHDOG=1"));
+    }
+    service.signal(Signal::TERM);
+    let ends = std::iter::repeat_with(|| service.told()).find(|told| !told.contains("WATCHDOG=1"));
+    assert!(ends.is_some_and(|told| told.contains("STOPPING=1")));
+}

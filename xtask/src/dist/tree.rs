@@ -1,0 +1,117 @@
+//! The files of a package, as they lie in a system.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::Source;
+use crate::shell;
+
+/// Completions: for a shell, in a directory with a name that the shell looks for.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "usr/share/bash-completion/completions/tacho"),
+    ("zsh", "usr/share/zsh/vendor-completions/_tacho"),
+    ("fish", "usr/share/fish/vendor_completions.d/tacho.fish"),
+];
+
+/// Files of the repository, and where they go.
+const COPIES: [(&str, &str); 6] = [
+    ("packaging/broker.toml", "etc/tacho/broker.toml"),
+    ("packaging/systemd/tacho.service", "lib/systemd/system/tacho.service"),
+    ("packaging/systemd/notify-reload.conf", "usr/share/doc/tacho/notify-reload.conf"),
+    ("LICENSE", "usr/share/doc/tacho/copyright"),
+    ("README.md", "usr/share/doc/tacho/README.md"),
+    ("CHANGELOG.md", "usr/share/doc/tacho/CHANGELOG.md"),
+];
+
+/// A directory with all of them.
+pub(super) struct Tree {
+    root: PathBuf,
+}
+
+impl Tree {
+    /// Makes it anew. What was stripped from the program goes to `debug`.
+    pub(super) fn make(source: &Source, root: &Path, debug: &Path) -> Result<Self> {
+        if root.exists() {
+            fs::remove_dir_all(root).context("cannot remove an older directory")?;
+        }
+        let tree = Self { root: root.to_owned() };
+        tree.program(source, debug)?;
+        for (shell_name, path) in COMPLETIONS {
+            let mut tacho = shell::command(&source.program);
+            let script = shell::output(tacho.args(["completions", shell_name]))?;
+            fs::write(tree.place(path)?, script)?;
+        }
+        tree.manual(source)?;
+        for (from, to) in COPIES {
+            let text = fs::read(shell::root().join(from))
+                .with_context(|| format!("cannot read {from}"))?;
+            fs::write(tree.place(to)?, text)?;
+        }
+        tree.set_modes(root)?;
+        Ok(tree)
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The path of a file, whose directory is made.
+    fn place(&self, path: &str) -> Result<PathBuf> {
+        let path = self.root.join(path);
+        let folder = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(path)
+    }
+
+    /// Without symbols and tables for debuggers, which find them by the link in it.
+    fn program(&self, source: &Source, debug: &Path) -> Result<()> {
+        let program = self.place("usr/bin/tacho")?;
+        let objcopy = |argument: &[&str], from: &Path, to: &Path| {
+            shell::output(shell::command("objcopy").args(argument).args([from, to])).map(drop)
+        };
+        objcopy(&["--only-keep-debug"], &source.program, debug)?;
+        let link = format!("--add-gnu-debuglink={}", debug.display());
+        objcopy(&["--strip-all", &link], &source.program, &program)?;
+        // Data only: the program is not started from there.
+        fs::set_permissions(debug, fs::Permissions::from_mode(0o644))?;
+        Ok(())
+    }
+
+    fn manual(&self, source: &Source) -> Result<()> {
+        let folder = self.root.join("usr/share/man/man1");
+        shell::output(shell::command(&source.program).args(["man", "--dir"]).arg(&folder))?;
+        for page in fs::read_dir(&folder)? {
+            // Without a name and a time in the file.
+            shell::output(shell::command("gzip").args(["-n", "-9"]).arg(page?.path()))?;
+        }
+        Ok(())
+    }
+
+    fn set_modes(&self, folder: &Path) -> Result<()> {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                self.set_modes(&path)?;
+                continue;
+            }
+            let is_program = path.starts_with(self.root.join("usr/bin"));
+            let mode = if is_program { 0o755 } else { 0o644 };
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+        }
+        Ok(())
+    }
+
+    /// An archive in which everything is in a directory of this name.
+    pub(super) fn archive(&self, source: &Source, name: &str, path: &Path) -> Result<()> {
+        let mut tar = shell::command("tar");
+        tar.args(["--create", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
+        tar.arg(format!("--mtime=@{}", source.epoch_s));
+        tar.arg(format!("--transform=s,^\\.,{name},"));
+        tar.args(["--use-compress-program=gzip -n -9", "--file"]).arg(path);
+        shell::output(tar.arg("--directory").arg(&self.root).arg(".")).map(drop)
+    }
+}
