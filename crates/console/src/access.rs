@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use tacho_http::{Role, is_same};
 use thiserror::Error;
 
 use crate::regular;
@@ -19,25 +20,6 @@ const TOKENS_MAX: usize = 1000;
 const TOKEN_CHARS_MIN: usize = 16;
 /// A token fits into a header and an address.
 const TOKEN_CHARS_MAX: usize = 512;
-
-/// What a token allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
-    /// To look.
-    Viewer,
-    /// To start, stop and change, too.
-    Operator,
-}
-
-impl Role {
-    /// As files of tokens write it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Operator => "operator",
-        }
-    }
-}
 
 /// Why there are no tokens.
 #[derive(Debug, Error)]
@@ -94,12 +76,6 @@ impl Access {
     }
 }
 
-/// Compares in a time that does not tell where they differ.
-pub(crate) fn is_same(given: &[u8], token: &[u8]) -> bool {
-    let differ = given.iter().zip(token).fold(0, |differ, (given, token)| differ | (given ^ token));
-    given.len() == token.len() && differ == 0
-}
-
 /// The token in the file, which is made where it is not there.
 fn own(path: &Path) -> Result<String, AccessError> {
     let failed = |error: &io::Error| AccessError::File {
@@ -148,6 +124,7 @@ fn read_tokens(path: &Path) -> Result<Vec<(Role, String)>, AccessError> {
             ))
         };
         let (role, token) = line.split_once(char::is_whitespace).ok_or_else(form)?;
+        // Nothing here is for administrators alone.
         let role = [Role::Viewer, Role::Operator].into_iter().find(|known| known.name() == role);
         let role = role.ok_or_else(form)?;
         let token = token.trim();

@@ -10,8 +10,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 use serde_json::json;
+use tacho_http::{Role, bearer};
 
-use crate::access::{Access, Role};
+use crate::access::Access;
 
 /// The cookie of a browser that has followed a link with a token.
 const COOKIE: &str = "tacho_token";
@@ -92,11 +93,6 @@ fn is_from_here(headers: &HeaderMap) -> bool {
 
 /// The token that a request brings.
 fn given(headers: &HeaderMap) -> Option<String> {
-    let bearer = || {
-        let value = text(headers, &header::AUTHORIZATION)?;
-        let (kind, token) = value.split_once(' ')?;
-        kind.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
-    };
     let cookie = || {
         let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = all.flat_map(|line| line.split(';'));
@@ -105,7 +101,7 @@ fn given(headers: &HeaderMap) -> Option<String> {
             (name == COOKIE).then(|| value.to_owned())
         })
     };
-    bearer().or_else(cookie)
+    bearer(headers).map(str::to_owned).or_else(cookie)
 }
 
 /// `?token=...` of a page.

@@ -12,11 +12,10 @@ use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use tacho_http::Peer;
+use tacho_http::{Peer, is_same};
 use tacho_record::{ActionState, PartRow, ResourceRow, RunKind, RunRecord, SeriesRow};
 use tokio::sync::mpsc;
 
-use crate::access::is_same;
 use crate::address::Listen;
 use crate::error::ConsoleError;
 use crate::files;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use tacho_http::Problem;
 
 use crate::tags::checked_tags;
 
@@ -106,24 +107,10 @@ pub(crate) struct TlsRequest {
     pub(crate) key_file: Option<String>,
 }
 
-/// What is wrong with a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct RequestProblem {
-    /// Which field; absent where it is about the whole.
-    pub(crate) field: Option<String>,
-    pub(crate) message: String,
-}
-
 /// The words of a command line, each with the field that it comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestLine {
     words: Vec<(String, String)>,
-}
-
-impl RequestProblem {
-    pub(crate) fn new(field: &str, message: impl Into<String>) -> Self {
-        Self { field: Some(field.to_owned()), message: message.into() }
-    }
 }
 
 impl RunRequest {
@@ -152,14 +139,14 @@ impl RunRequest {
     ///
     /// # Errors
     /// What is wrong with the request itself, whatever the command says to the rest.
-    pub(crate) fn line(&self, file: Option<&str>) -> Result<RequestLine, RequestProblem> {
+    pub(crate) fn line(&self, file: Option<&str>) -> Result<RequestLine, Problem> {
         self.check()?;
         let mut line = RequestLine::default();
         let scenario = match (file, &self.scenario) {
             (Some(file), _) => file,
             (None, Some(name)) => plain_name(name)?,
             (None, None) => {
-                return Err(RequestProblem::new("scenario", "choose a scenario, or upload a file"));
+                return Err(Problem::new("scenario", "choose a scenario, or upload a file"));
             }
         };
         line.word(
@@ -192,7 +179,7 @@ impl RunRequest {
         Ok(line)
     }
 
-    fn check(&self) -> Result<(), RequestProblem> {
+    fn check(&self) -> Result<(), Problem> {
         for (field, list) in [
             ("thresholds", &self.thresholds),
             ("monitors", &self.monitors),
@@ -202,33 +189,33 @@ impl RunRequest {
         ] {
             if list.len() > ENTRIES_MAX {
                 let message = format!("{} entries, at most {ENTRIES_MAX}", list.len());
-                return Err(RequestProblem::new(field, message));
+                return Err(Problem::new(field, message));
             }
         }
         if self.loops.is_some() {
             let message = "loops are those of the plan; set the duration instead";
-            return Err(RequestProblem::new("loops", message));
+            return Err(Problem::new("loops", message));
         }
         if !self.split.is_empty() {
             let message = "a plan says itself how rows are dealt out: each client gets its own";
-            return Err(RequestProblem::new("split", message));
+            return Err(Problem::new("split", message));
         }
         if self.variables.len() > ENTRIES_MAX || self.virtual_users.len() > ENTRIES_MAX {
-            return Err(RequestProblem::new("variables", format!("at most {ENTRIES_MAX}")));
+            return Err(Problem::new("variables", format!("at most {ENTRIES_MAX}")));
         }
-        checked_tags(self.tags.clone()).map(drop).map_err(|why| RequestProblem::new("tags", why))
+        checked_tags(self.tags.clone()).map(drop).map_err(|why| Problem::new("tags", why))
     }
 
     /// What only some commands take.
-    fn add_kind(&self, line: &mut RequestLine) -> Result<(), RequestProblem> {
+    fn add_kind(&self, line: &mut RequestLine) -> Result<(), Problem> {
         let only = |field: &str, command: &str| {
-            Err(RequestProblem::new(field, format!("only {command} has this")))
+            Err(Problem::new(field, format!("only {command} has this")))
         };
         match (self.command, &self.steps) {
             (RunCommand::Ladder, Some(steps)) => line.word("steps", plain_word("steps", steps)?),
             (RunCommand::Ladder, None) => {
                 let example = "write a variable and its values: target_throughput=5000..20000:5000";
-                return Err(RequestProblem::new("steps", example));
+                return Err(Problem::new("steps", example));
             }
             (_, Some(_)) => return only("steps", "a ladder"),
             (_, None) => {}
@@ -252,13 +239,13 @@ impl RunRequest {
         Ok(())
     }
 
-    fn add_broker(&self, line: &mut RequestLine) -> Result<(), RequestProblem> {
+    fn add_broker(&self, line: &mut RequestLine) -> Result<(), Problem> {
         match (&self.broker, self.command) {
             (None, _) => {}
             (Some(BrokerRequest::Several(brokers)), RunCommand::Compare) => {
                 if brokers.len() < 2 || brokers.iter().any(|broker| broker.contains(',')) {
                     let message = "name two brokers or more, each without a comma";
-                    return Err(RequestProblem::new("broker", message));
+                    return Err(Problem::new("broker", message));
                 }
                 line.option("broker", "--brokers", &brokers.join(","));
             }
@@ -334,19 +321,14 @@ impl RequestLine {
         values.iter().for_each(|value| self.option(field, flag, value));
     }
 
-    fn seconds(
-        &mut self,
-        field: &str,
-        flag: &str,
-        seconds: Option<f64>,
-    ) -> Result<(), RequestProblem> {
+    fn seconds(&mut self, field: &str, flag: &str, seconds: Option<f64>) -> Result<(), Problem> {
         match seconds {
             None => Ok(()),
             Some(seconds) if seconds.is_finite() && seconds >= 0.0 => {
                 self.option(field, flag, &format!("{}ms", (seconds * 1e3).round()));
                 Ok(())
             }
-            Some(_) => Err(RequestProblem::new(field, "write a number of seconds from 0")),
+            Some(_) => Err(Problem::new(field, "write a number of seconds from 0")),
         }
     }
 }
@@ -362,22 +344,22 @@ pub(crate) fn shown(words: &[String]) -> String {
 }
 
 /// The name of a scenario or suite: never a path, which would lead anywhere on this machine.
-fn plain_name(name: &str) -> Result<&str, RequestProblem> {
+fn plain_name(name: &str) -> Result<&str, Problem> {
     let is_usable = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     match !name.is_empty() && !name.starts_with('-') && name.chars().all(is_usable) {
         true => Ok(name),
         false => {
             let message = "write the name of a scenario or suite; a file is uploaded first";
-            Err(RequestProblem::new("scenario", message))
+            Err(Problem::new("scenario", message))
         }
     }
 }
 
 /// A word that stands by itself and must not look like a flag.
-fn plain_word<'w>(field: &str, word: &'w str) -> Result<&'w str, RequestProblem> {
+fn plain_word<'w>(field: &str, word: &'w str) -> Result<&'w str, Problem> {
     match word.starts_with('-') || word.is_empty() {
         false => Ok(word),
-        true => Err(RequestProblem::new(field, format!("'{word}' makes no sense here"))),
+        true => Err(Problem::new(field, format!("'{word}' makes no sense here"))),
     }
 }
 
@@ -414,7 +396,7 @@ mod tests {
         serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
     }
 
-    fn refused(json: &str) -> RequestProblem {
+    fn refused(json: &str) -> Problem {
         request(json).line(None).expect_err(json)
     }
 

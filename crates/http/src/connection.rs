@@ -7,21 +7,20 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep_until};
 
 use crate::places::{Place, Wait};
 
 /// A connection with its place.
-pub(crate) struct HttpConnection {
-    stream: TcpStream,
+pub(crate) struct HttpConnection<S> {
+    stream: S,
     place: Place,
     /// Polled only while a deadline applies.
     alarm: Pin<Box<Sleep>>,
 }
 
-impl HttpConnection {
-    pub(crate) fn new(stream: TcpStream, place: Place) -> Self {
+impl<S> HttpConnection<S> {
+    pub(crate) fn new(stream: S, place: Place) -> Self {
         let alarm = Box::pin(sleep_until(tokio::time::Instant::now()));
         Self { stream, place, alarm }
     }
@@ -55,7 +54,7 @@ impl HttpConnection {
     }
 }
 
-impl Drop for HttpConnection {
+impl<S> Drop for HttpConnection<S> {
     fn drop(&mut self) {
         self.place.leave();
     }
@@ -65,7 +64,7 @@ fn given_way() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionAborted, "it gave way to another connection")
 }
 
-impl AsyncRead for HttpConnection {
+impl<S: AsyncRead + Unpin> AsyncRead for HttpConnection<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -85,7 +84,7 @@ impl AsyncRead for HttpConnection {
     }
 }
 
-impl AsyncWrite for HttpConnection {
+impl<S: AsyncWrite + Unpin> AsyncWrite for HttpConnection<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,4 +1,5 @@
-//! How Tacho serves HTTP: the control plane of the broker, the live page and the list of past runs.
+//! How Tacho serves HTTP: the control plane of the broker, the live page and the list of past runs;
+//! and what its APIs have in common: roles, descriptions, errors.
 //!
 //! Every program that reaches the port can open connections and then send nothing, half a request,
 //! or requests whose answers it never reads. [`serve`] therefore gives connections places:
@@ -15,11 +16,19 @@
 
 mod answering;
 mod connection;
+mod credentials;
 mod limits;
 mod listener;
+mod openapi;
 mod places;
+mod problem;
+mod role;
 mod serve;
 
+pub use credentials::{bearer, is_same};
 pub use limits::{Counters, Limits};
+pub use openapi::{ApiDescription, Operation, RequestBody};
 pub use places::Peer;
-pub use serve::serve;
+pub use problem::{ApiError, Problem, body, json};
+pub use role::Role;
+pub use serve::{serve, serve_socket};

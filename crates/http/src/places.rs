@@ -73,6 +73,11 @@ impl Places {
         Arc::new(Self { limits, counters, table: Mutex::default(), changed: Notify::new() })
     }
 
+    /// How long connections may take to end once the server ends.
+    pub(crate) fn farewell(&self) -> std::time::Duration {
+        self.limits.farewell
+    }
+
     /// A place for a connection from `peer`; waits while all others are being answered.
     pub(crate) async fn enter(self: &Arc<Self>, peer: IpAddr) -> Place {
         loop {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use axum::Router;
@@ -10,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::answering;
 use crate::limits::{Counters, Limits};
-use crate::listener::BoundedListener;
+use crate::listener::{Accept, BoundedListener, OwnSocket};
 use crate::places::{Place, Places};
 
 /// Serves `router` on a non-blocking `listener` until `end` has come; connections then have
@@ -26,7 +27,33 @@ pub async fn serve(
     end: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let listener = BoundedListener { listener, places: Places::new(limits, counters) };
+    serve_on(listener, router, Places::new(limits, counters), end).await
+}
+
+/// The same on a Unix socket; connections of users that `admits` does not admit are closed at once.
+///
+/// # Errors
+/// When the listener cannot be used by this runtime.
+pub async fn serve_socket(
+    (listener, admits): (UnixListener, fn(u32) -> bool),
+    router: Router,
+    limits: Limits,
+    counters: Arc<Counters>,
+    end: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let listener = tokio::net::UnixListener::from_std(listener)?;
+    let listener = OwnSocket { listener, admits };
+    serve_on(listener, router, Places::new(limits, counters), end).await
+}
+
+async fn serve_on(
+    listener: impl Accept,
+    router: Router,
+    places: Arc<Places>,
+    end: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let farewell = places.farewell();
+    let listener = BoundedListener { listener, places };
     let service =
         router.layer(from_fn(answering::note)).into_make_service_with_connect_info::<Place>();
     let (ending, ended) = oneshot::channel();
@@ -36,7 +63,7 @@ pub async fn serve(
     };
     let patience = async move {
         let _ = ended.await;
-        tokio::time::sleep(limits.farewell).await;
+        tokio::time::sleep(farewell).await;
     };
     tokio::select! {
         served = axum::serve(listener, service).with_graceful_shutdown(end) => served,

@@ -6,13 +6,12 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use serde_json::json;
-use tacho_http::Peer;
+use tacho_http::{Peer, Role};
 use tacho_scenario::Limits;
 use tokio_stream::wrappers::BroadcastStream;
 
 use super::answers::ApiError;
 use super::state::{Api, blocking};
-use crate::access::Role;
 use crate::files::to_open;
 use crate::relay::{Watchable, event, page_address, relay, sse};
 use crate::run_state::RunState;

@@ -8,6 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tacho_http::Problem;
 use tacho_record::{Finding, RunRecord, Severity};
 use tacho_report::Lang;
 
@@ -17,7 +18,7 @@ use crate::files::{FileList, RunFile, list as list_files};
 use crate::launch::Launched;
 use crate::queue::LOG;
 use crate::regular;
-use crate::request::{RequestProblem, RunRequest, shown};
+use crate::request::{RunRequest, shown};
 use crate::run_state::RunState;
 use crate::runs::{RunQuery, RunRow, SortKey, record_problem};
 use crate::trends::trend;
@@ -39,7 +40,7 @@ struct RunDetail {
     summary: Option<Value>,
     request: Option<RunRequest>,
     command_line: Option<String>,
-    problems: Vec<RequestProblem>,
+    problems: Vec<Problem>,
     /// What the record says, in each language.
     words: Option<RunWords>,
     scenario_toml: Option<String>,
@@ -125,7 +126,7 @@ fn detail(api: &Api, id: &str) -> Result<RunDetail, ApiError> {
     if row.state == RunState::Broken {
         let said = last_lines(&directory.join(LOG));
         let message = said.or_else(|| record_problem(&directory)).unwrap_or_default();
-        problems.push(RequestProblem { field: None, message });
+        problems.push(Problem { field: None, message });
     }
     let command_line = match &launched {
         Some(launched) => Some(shown(&launched.arguments)),

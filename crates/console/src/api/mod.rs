@@ -5,7 +5,6 @@ mod chores;
 mod control;
 mod files;
 mod look;
-mod openapi;
 mod operations;
 mod start;
 mod state;

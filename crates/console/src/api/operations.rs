@@ -3,11 +3,10 @@
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use axum::{Json, Router};
+use tacho_http::{ApiDescription, Operation, RequestBody, Role};
 
-use super::openapi::{Body, Operation, document};
 use super::state::Api;
 use super::{chores, control, files, look, start, trash};
-use crate::access::Role;
 use crate::uploads;
 
 /// Where all of them are.
@@ -26,7 +25,7 @@ const fn view(
     query: &'static [&'static str],
     answer: &'static str,
 ) -> Operation {
-    let (method, role, body) = ("get", Role::Viewer, Body::None);
+    let (method, role, body) = ("get", Role::Viewer, RequestBody::None);
     Operation { method, path, id, summary, role, body, query, answer: (200, answer) }
 }
 
@@ -35,7 +34,7 @@ const fn act(
     path: &'static str,
     id: &'static str,
     summary: &'static str,
-    body: Body,
+    body: RequestBody,
     answer: (u16, &'static str),
 ) -> Operation {
     Operation { method, path, id, summary, role: Role::Operator, body, query: &[], answer }
@@ -78,9 +77,9 @@ pub(super) const OPERATIONS: [Operation; 26] = [
     view("/openapi.json", "openapi", "This description", &[], "Document"),
 ];
 
-const REQUEST: Body = Body::Json("Request");
-const NOTES: Body = Body::Json("Notes");
-const NONE: Body = Body::None;
+const REQUEST: RequestBody = RequestBody::Json("Request");
+const NOTES: RequestBody = RequestBody::Json("Notes");
+const NONE: RequestBody = RequestBody::None;
 const EVENTS: &str = "text/event-stream";
 
 const UPLOAD: Operation = Operation {
@@ -89,9 +88,19 @@ const UPLOAD: Operation = Operation {
     id: "upload",
     summary: "Upload a plan, a scenario file or data",
     role: Role::Operator,
-    body: Body::File,
-    query: &["name"],
+    body: RequestBody::File,
+    query: &["!name"],
     answer: (201, "Upload"),
+};
+
+const DESCRIPTION: ApiDescription = ApiDescription {
+    title: "Tacho console",
+    summary: "Configure, start, watch, stop, list and compare runs.",
+    version: env!("CARGO_PKG_VERSION"),
+    base: BASE,
+    security: "token",
+    components: include_str!("components.json"),
+    operations: &OPERATIONS,
 };
 
 /// The server of all operations.
@@ -132,7 +141,7 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "machine" => get(chores::machine),
         "events" => get(chores::list_events),
         "session" => get(chores::session),
-        "openapi" => get(async || Json(document(BASE, &OPERATIONS))),
+        "openapi" => get(async || Json(DESCRIPTION.document())),
         _ => return None,
     })
 }
@@ -147,7 +156,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_served_and_described_once() {
-        let described = document(BASE, &OPERATIONS);
+        let described = DESCRIPTION.document();
         let mut ids = BTreeSet::new();
         for operation in &OPERATIONS {
             assert!(handler(operation.id).is_some(), "{} is not served", operation.id);
@@ -165,7 +174,7 @@ mod tests {
 
     #[test]
     fn every_schema_that_is_named_is_there_and_every_one_there_is_named() {
-        let described = document(BASE, &OPERATIONS);
+        let described = DESCRIPTION.document();
         let schemas = described["components"]["schemas"].as_object().expect("has schemas");
         let mut named = BTreeSet::new();
         references(&described, &mut named);

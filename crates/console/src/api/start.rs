@@ -11,11 +11,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tacho_http::Problem;
 
 use super::answers::{ApiError, body, json as parsed};
 use super::state::{Api, blocking};
 use crate::launch::Launched;
-use crate::request::{RequestLine, RequestProblem, RunRequest};
+use crate::request::{RequestLine, RunRequest};
 use crate::runs::RunNotes;
 use crate::toolbox::{ToolPreview, ToolProblem};
 use crate::uploads::UploadKind;
@@ -137,20 +138,20 @@ fn copy(input: &FilePath, directory: &FilePath) -> Result<PathBuf, ApiError> {
 }
 
 /// The command line of a request, for its preview.
-fn line(api: &Api, request: &RunRequest) -> Result<RequestLine, RequestProblem> {
+fn line(api: &Api, request: &RunRequest) -> Result<RequestLine, Problem> {
     let file = match &request.upload {
         None => None,
         Some(id) => {
             let beside = api.uploads().beside(id, &request.data);
-            Some(beside.map_err(|error| RequestProblem::new("upload", error.to_string()))?)
+            Some(beside.map_err(|error| Problem::new("upload", error.to_string()))?)
         }
     };
     request.line(file.map(|path| path.to_string_lossy().into_owned()).as_deref())
 }
 
 /// Problems of a command line as those of the request that it comes from.
-fn in_fields(line: &RequestLine, problems: &[ToolProblem]) -> Vec<RequestProblem> {
-    let of = |problem: &ToolProblem| RequestProblem {
+fn in_fields(line: &RequestLine, problems: &[ToolProblem]) -> Vec<Problem> {
+    let of = |problem: &ToolProblem| Problem {
         field: line.field(problem.flag.as_deref(), &problem.message),
         message: problem.message.clone(),
     };
@@ -169,11 +170,9 @@ pub(crate) async fn upload(
             UploadKind::Data => Default::default(),
             _ => api.toolbox().inspect(&upload.path),
         };
-        let problem = |problem: &ToolProblem| RequestProblem {
-            field: None,
-            message: problem.message.clone(),
-        };
-        let problems: Vec<RequestProblem> = inspection.problems.iter().map(problem).collect();
+        let problem =
+            |problem: &ToolProblem| Problem { field: None, message: problem.message.clone() };
+        let problems: Vec<Problem> = inspection.problems.iter().map(problem).collect();
         Ok(json!({
             "upload": upload.id, "name": upload.name, "kind": upload.kind,
             "variables": inspection.variables, "groups": inspection.groups, "problems": problems,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
-use super::answers::ApiError;
+use super::answers::{ApiError, no_run};
 use crate::error::ConsoleError;
 use crate::files::is_plain;
 use crate::queue::RunQueue;
@@ -136,7 +136,7 @@ impl Api {
         let directory = self.shared.folder.join(id);
         let is_own =
             is_plain(id) && std::fs::symlink_metadata(&directory).is_ok_and(|at| at.is_dir());
-        if is_own { Ok(directory) } else { Err(ApiError::no_run(id)) }
+        if is_own { Ok(directory) } else { Err(no_run(id)) }
     }
 
     /// Calls `read` with the rows, which are not older than a moment and have no places in the
