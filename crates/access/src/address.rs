@@ -62,6 +62,11 @@ impl AddressRange {
         }
     }
 
+    /// The range with this prefix; the bits of IPv4 are the first 32.
+    pub(crate) const fn of_bits(is_v4: bool, len: u32, bits: u128) -> Self {
+        Self { is_v4, len, bits }
+    }
+
     /// Whether an address is one of them.
     pub fn contains(&self, address: IpAddr) -> bool {
         let one = Self::one(address);

@@ -3,6 +3,7 @@
 //! Looking up costs no more with more bans: names are hashed, and ranges of addresses are hashed
 //! by the length of their prefix.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -47,9 +48,37 @@ impl Ban {
         self.reason.as_deref()
     }
 
-    fn holds(&self, unix_s: i64) -> bool {
+    /// When it ends, in seconds since 1970; absent: never.
+    pub const fn until_s(&self) -> Option<i64> {
+        self.until_s
+    }
+
+    /// Whether it is in force at this time, in seconds since 1970.
+    pub fn holds(&self, unix_s: i64) -> bool {
         self.until_s.is_none_or(|until_s| unix_s < until_s)
     }
+}
+
+/// What a ban is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BannedThing {
+    /// An address, or a range of them.
+    Address,
+    /// A client identifier.
+    ClientId,
+    /// A user.
+    User,
+}
+
+/// One ban with what it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BanEntry<'a> {
+    /// What it is of.
+    pub banned: BannedThing,
+    /// Which.
+    pub what: Cow<'a, str>,
+    /// The ban itself.
+    pub ban: &'a Ban,
 }
 
 /// Ranges of addresses by the length of their prefix, the longest first.
@@ -76,6 +105,11 @@ impl PrefixMaps {
 
     fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (u32, u128, &Ban)> {
+        let all = self.0.iter();
+        all.flat_map(|(len, bans)| bans.iter().map(move |(bits, ban)| (*len, *bits, ban)))
     }
 }
 
@@ -128,6 +162,20 @@ impl Bans {
         }
     }
 
+    /// All of them, in no particular order.
+    pub fn entries(&self) -> impl Iterator<Item = BanEntry<'_>> {
+        let addresses =
+            [(true, &self.v4), (false, &self.v6)].into_iter().flat_map(|(is_v4, maps)| {
+                maps.entries().map(move |(len, bits, ban)| {
+                    let range = AddressRange::of_bits(is_v4, len, bits);
+                    BanEntry { banned: BannedThing::Address, what: range.to_string().into(), ban }
+                })
+            });
+        addresses
+            .chain(named(BannedThing::ClientId, &self.client_ids))
+            .chain(named(BannedThing::User, &self.users))
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         !self.has_addresses() && self.client_ids.is_empty() && self.users.is_empty()
@@ -155,6 +203,11 @@ impl Bans {
     pub fn of_user(&self, user: &str, unix_s: i64) -> Option<&Ban> {
         self.users.get(user).filter(|ban| ban.holds(unix_s))
     }
+}
+
+/// The bans of names.
+fn named(banned: BannedThing, bans: &HashMap<Box<str>, Ban>) -> impl Iterator<Item = BanEntry<'_>> {
+    bans.iter().map(move |(name, ban)| BanEntry { banned, what: Cow::Borrowed(&**name), ban })
 }
 
 #[derive(Deserialize)]

@@ -52,7 +52,7 @@ pub use backend::{
     AnswerError, BackendAnswer, FieldError, FieldPlace, FilledRequest, LoginFields,
     RememberedAnswers, RequestClient, UnknownPlaceholder,
 };
-pub use bans::{Ban, Bans};
+pub use bans::{Ban, BanEntry, BannedThing, Bans};
 pub use certificate::{CertificateError, CertificateName, certificate_of_file};
 pub use client_rules::ClientRules;
 pub use covers::{Coverage, STEPS_MAX, Steps};

@@ -79,6 +79,11 @@ impl Users {
         self.by_name.is_empty()
     }
 
+    /// The names of all users, in no particular order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(|name| &**name)
+    }
+
     /// Whether a user can log in by SCRAM with this hash.
     pub fn has_scram(&self, hash: ScramHash) -> bool {
         // Asked for CONNECT packets of strangers: sorted by their hash first, see `parse`.

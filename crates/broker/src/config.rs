@@ -15,11 +15,13 @@ mod jwt;
 mod limits;
 mod listener;
 mod log;
+mod management;
 mod origins;
 mod overload;
 mod proxy;
 mod publish;
 mod queue;
+mod sources;
 mod strategy;
 
 use std::net::SocketAddr;
@@ -49,10 +51,13 @@ pub use jwt::{JwtSettings, KeyUrl, OnExpiry, TokenPlace};
 pub use limits::Limits;
 pub use listener::{Listener, RawListener, RawTls, Transport};
 pub use log::{LogArea, LogFormat, LogLevel, LogSettings};
+pub use management::{ManagementSettings, ManagementSocket};
 pub use overload::Overload;
 pub use proxy::TrustedProxies;
 pub use publish::PublishLimits;
 pub(crate) use queue::{QueueLimits, QueuePolicies, overflow_of};
+use sources::ConfigSources;
+pub use sources::{EffectiveValue, ValueSource};
 pub use strategy::SharedStrategy;
 pub use tacho_access::{PublishExcess, QueuePolicy};
 
@@ -110,9 +115,15 @@ pub struct RawConfig {
     /// Bridges to other brokers.
     #[serde(default)]
     pub bridges: Vec<RawBridge>,
+    /// The management API.
+    #[serde(default)]
+    pub management: ManagementSettings,
     /// The text of the file, for errors with line numbers.
     #[serde(skip)]
     pub source: Option<SourceText>,
+    /// Keys that were set elsewhere than in the file.
+    #[serde(skip)]
+    pub given: Vec<(&'static str, ValueSource)>,
 }
 
 /// The complete and checked configuration.
@@ -150,6 +161,9 @@ pub struct Config {
     pub durability: Durability,
     /// Bridges to other brokers.
     pub bridges: Vec<BridgeConfig>,
+    /// The management API.
+    pub management: ManagementSettings,
+    sources: ConfigSources,
 }
 
 impl RawConfig {
@@ -200,6 +214,7 @@ impl RawConfig {
         self.overload.check()?;
         self.log.check()?;
         self.access.check()?;
+        self.management.check()?;
         let durability = self.durability.unwrap_or_default();
         durability.check()?;
         if self.data_dir.as_ref().is_some_and(|dir| dir.as_os_str().is_empty()) {
@@ -211,14 +226,10 @@ impl RawConfig {
             return Err(ConfigError::UselessLevel(listener.to_string()));
         }
         check_range("shards", shards as u64, 1, SHARDS_MAX as u64, "from 1 to 64")?;
-        let response_information = self.response_information.filter(|text| !text.is_empty());
-        if let Some(text) = &response_information
-            && !tacho_codec::is_valid_topic_name(text)
-        {
-            return Err(ConfigError::BadResponseInformation(text.clone()));
-        }
+        let response_information = response_information(self.response_information)?;
         output_targets(&self.outputs)?;
         let bridges = bridge::resolve(self.bridges, self.source.as_ref())?;
+        let sources = ConfigSources::new(self.source.as_ref(), self.given);
         Ok(Config {
             listeners,
             certificates_check_s: self.tls.check_s.unwrap_or(CERTIFICATES_CHECK_S),
@@ -236,6 +247,8 @@ impl RawConfig {
             data_dir: self.data_dir,
             durability,
             bridges,
+            management: self.management,
+            sources,
         })
     }
 }
@@ -245,6 +258,16 @@ fn check_metrics(address: Option<SocketAddr>, allows_remote: bool) -> Result<(),
     match address.filter(|address| !address.ip().is_loopback() && !allows_remote) {
         Some(address) => Err(ConfigError::OpenMetrics(address)),
         None => Ok(()),
+    }
+}
+
+/// The response information, if it can begin a topic.
+fn response_information(text: Option<String>) -> Result<Option<String>, ConfigError> {
+    match text.filter(|text| !text.is_empty()) {
+        Some(text) if !tacho_codec::is_valid_topic_name(&text) => {
+            Err(ConfigError::BadResponseInformation(text))
+        }
+        text => Ok(text),
     }
 }
 
@@ -268,6 +291,7 @@ fn unparsed(path: String, text: &str, source: toml::de::Error) -> ConfigError {
 struct NamedSections<'a> {
     log: &'a LogSettings,
     access: &'a AccessSettings,
+    management: &'a ManagementSettings,
 }
 
 /// The number of event loops: one per usable core unless it is configured.
@@ -309,8 +333,8 @@ impl Config {
         // Invariant: numbers and words only, which TOML can always express.
         let limits = toml::to_string(&self.limits).unwrap_or_default();
         let overload = toml::to_string(&self.overload).unwrap_or_default();
-        let named = NamedSections { log: &self.log, access: &self.access };
-        let named = toml::to_string(&named).unwrap_or_default();
+        let (log, access, management) = (&self.log, &self.access, &self.management);
+        let named = toml::to_string(&NamedSections { log, access, management }).unwrap_or_default();
         let durability = toml::to_string(&self.durability).unwrap_or_default();
         let durability = match self.data_dir {
             Some(_) => format!("\n[durability]\n{durability}"),

@@ -13,6 +13,8 @@ mod config;
 mod control;
 mod delivery;
 mod durable;
+mod ending;
+mod events;
 mod gate;
 mod hops;
 mod keys;
@@ -44,15 +46,15 @@ pub use authentication::{
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
     AccessSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId, CertificateLogin,
-    Config, ConfigError, ConnectionLimits, Durability, EgressRule, HttpBackends, HttpMethod,
+    Config, ConfigError, ConnectionLimits, Durability, EffectiveValue, EgressRule, HttpBackends, HttpMethod,
     HttpSettings, IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, ListenerBackend,
-    LogArea, LogFormat, LogLevel, LogSettings, Mapping, OnDeny, OnExpiry, OnRevoked, OnUnavailable,
+    LogArea, LogFormat, LogLevel, LogSettings, ManagementSettings, ManagementSocket, Mapping, OnDeny, OnExpiry, OnRevoked, OnUnavailable,
     Overload, PSK_REMEDY, Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge,
     RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote, RevokedQueue, SHARDS_MAX,
     Secret, SecretHeader, SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template,
-    TemplateError, TokenPlace, Transport, TrustedProxies, Values, parse_address,
+    TemplateError, TokenPlace, Transport, TrustedProxies, ValueSource, Values, parse_address,
 };
-pub use control::{HealthCheck, Unhealthy};
+pub use control::{HealthCheck, SocketError, Unhealthy, management_folder};
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};
 pub use server::{Broker, SharedSubscription, Stopper};

@@ -8,6 +8,11 @@ use std::net::{IpAddr, Ipv6Addr};
 pub(crate) struct Party(IpAddr);
 
 impl Party {
+    /// The address, or the first one of the network.
+    pub(crate) const fn address(self) -> IpAddr {
+        self.0
+    }
+
     pub(crate) fn of(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V4(address) => IpAddr::V4(address),

@@ -1,12 +1,12 @@
 //! The policy: password files by listener, keys of tokens, access rules and bans, as read last.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tacho_access::{
-    AccessList, Acl, Bans, FileError, RuleSet, TokenRules, TokenVerifier, Users, read_text,
+    AccessList, Acl, Ban, Bans, FileError, RuleSet, TokenRules, TokenVerifier, Users, read_text,
 };
 
 use crate::config::{Config, JwtSettings};
@@ -23,6 +23,8 @@ pub(crate) struct Policy {
     tokens: Option<Arc<TokenVerifier>>,
     list: Option<Arc<AccessList>>,
     bans: Arc<Bans>,
+    /// Those that operators have made while the broker ran.
+    operator_bans: Arc<Bans>,
 }
 
 impl Policy {
@@ -45,9 +47,54 @@ impl Policy {
         self.list.as_deref()
     }
 
-    /// Who may not connect.
-    pub(crate) fn bans(&self) -> &Bans {
+    /// The bans of the ban file.
+    pub(crate) fn file_bans(&self) -> &Bans {
         &self.bans
+    }
+
+    /// Whether anything is banned, by the file or by operators.
+    pub(crate) fn has_bans(&self) -> bool {
+        !self.bans.is_empty() || !self.operator_bans.is_empty()
+    }
+
+    /// Whether any address is.
+    pub(crate) fn has_banned_addresses(&self) -> bool {
+        self.bans.has_addresses() || self.operator_bans.has_addresses()
+    }
+
+    /// The ban of an address at this time, in seconds since 1970.
+    pub(crate) fn ban_of_address(&self, address: IpAddr, unix_s: i64) -> Option<&Ban> {
+        let of_file = self.bans.of_address(address, unix_s);
+        of_file.or_else(|| self.operator_bans.of_address(address, unix_s))
+    }
+
+    /// The ban of a client identifier at this time, in seconds since 1970.
+    pub(crate) fn ban_of_client_id(&self, client_id: &str, unix_s: i64) -> Option<&Ban> {
+        let of_file = self.bans.of_client_id(client_id, unix_s);
+        of_file.or_else(|| self.operator_bans.of_client_id(client_id, unix_s))
+    }
+
+    /// The ban of a user at this time, in seconds since 1970.
+    pub(crate) fn ban_of_user(&self, user: &str, unix_s: i64) -> Option<&Ban> {
+        let of_file = self.bans.of_user(user, unix_s);
+        of_file.or_else(|| self.operator_bans.of_user(user, unix_s))
+    }
+
+    /// The same with other bans of operators, as the next version.
+    pub(crate) fn with_operator_bans(&self, operator_bans: Arc<Bans>) -> Self {
+        Self {
+            version: self.version + 1,
+            users: self.users.clone(),
+            tokens: self.tokens.clone(),
+            list: self.list.clone(),
+            bans: Arc::clone(&self.bans),
+            operator_bans,
+        }
+    }
+
+    /// This policy, from files, with the bans of operators of another.
+    pub(crate) fn with_operator_bans_of(self, other: &Self) -> Self {
+        Self { operator_bans: Arc::clone(&other.operator_bans), ..self }
     }
 
     /// The same with other keys of tokens, as the next version.
@@ -58,6 +105,7 @@ impl Policy {
             tokens: Some(Arc::new(tokens)),
             list: self.list.clone(),
             bans: Arc::clone(&self.bans),
+            operator_bans: Arc::clone(&self.operator_bans),
         }
     }
 
@@ -197,7 +245,8 @@ impl Files {
             Some(path) => Bans::parse(&path.display().to_string(), texts.of(path))?,
             None => Bans::default(),
         };
-        Ok(Policy { version, users, tokens, list, bans: Arc::new(bans) })
+        let (bans, operator_bans) = (Arc::new(bans), Arc::default());
+        Ok(Policy { version, users, tokens, list, bans, operator_bans })
     }
 
     fn parse_list(&self, texts: &Texts) -> Result<Option<AccessList>, FileError> {

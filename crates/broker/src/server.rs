@@ -1,16 +1,15 @@
 //! The broker as a whole: binds the listeners, starts one thread per shard, and stops them.
 
+mod shard_threads;
+
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tacho_net::{
-    FdLimit, Loop, LoopConfig, Mailbox, Remote, bind, mailboxes, raise_fd_limit, usable_cpus,
-};
+use tacho_net::{FdLimit, Mailbox, Remote, bind, mailboxes, raise_fd_limit};
 use tacho_output::{OutputSetting, Outputs};
 use tacho_topic::Group;
 
@@ -22,15 +21,21 @@ use crate::authentication::AuthMethods;
 use crate::bridge::{self, Bridges};
 use crate::certificates::Certificates;
 use crate::config::{Config, ConfigError};
-use crate::control::{Control, HealthCheck, View};
+use crate::control::{
+    BoundSocket, Control, Doors, HealthCheck, ManagedBroker, ManagementStore, View,
+};
 use crate::durable::JournalError;
 use crate::durable::start::ShardPart;
 use crate::durable::threads::{IdleJournal, JournalThreads};
 use crate::mail::Mail;
-use crate::shard::{Authenticators, Shard, Shared};
+use crate::shard::{Authenticators, Shared};
 use crate::start_error::StartError;
 use crate::stats::ShardStats;
 use crate::watcher::Watcher;
+
+#[cfg(feature = "sim")]
+pub(crate) use shard_threads::loop_limits;
+use shard_threads::{NewShard, Ready, loop_config, start_shard};
 
 /// Pending connections the kernel keeps per listener; it lowers this to `net.core.somaxconn`.
 const BACKLOG: u32 = 4096;
@@ -119,12 +124,14 @@ impl Broker {
         let transports = config.open_transports()?;
         let listeners = bind_all(&config)?;
         let metrics = config.metrics.map(bind_one).transpose()?;
+        let store = ManagementStore::open(&config.management)?;
         let outputs = OutputSetting { targets: config.output_targets()?, cpus: Vec::new() };
         let outputs = Outputs::start(&outputs)?;
-        let addresses =
+        let addresses: Vec<SocketAddr> =
             listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(
                 |source| StartError::Bind { address: config.listeners[0].address, source },
             )?;
+        let doors = open_doors(&config, &addresses)?;
         let connections_max = connections_max(&config, fd_limit);
         let sockets_max = descriptors_for_sockets(fd_limit);
         let boxes = mailboxes::<Mail>(config.shards);
@@ -133,6 +140,7 @@ impl Broker {
         let (audit, audit_thread) = start_audit(&config)?;
         let access =
             AccessControl::open(&config, remote.clone(), audit).map_err(ConfigError::Access)?;
+        access.begin_with_bans(store.applied_bans());
         let keys = KeyFetcher::new(config.access.jwt.as_ref())?;
         let wanted = keys.as_ref().map(KeyFetcher::wanted);
         let shared_access = share_access(&config, &access, &remote, wanted.as_ref())?;
@@ -163,7 +171,7 @@ impl Broker {
             audit: audit_thread,
         };
         broker.start_shards(&config, &listeners, boxes, parts)?;
-        broker.start_control(&config, metrics, outputs)?;
+        broker.start_control(config, (metrics, outputs), (store, doors))?;
         Ok(broker)
     }
 
@@ -199,9 +207,9 @@ impl Broker {
 
     fn start_control(
         &mut self,
-        config: &Config,
-        metrics: Option<TcpListener>,
-        outputs: Outputs,
+        config: Config,
+        (metrics, outputs): (Option<TcpListener>, Outputs),
+        (store, doors): (ManagementStore, Doors),
     ) -> Result<(), StartError> {
         let mut view = View::new(self.stats.clone(), self.remote.clone(), self.connections_max);
         view.journal = self.shared.durable.as_ref().map(|durable| durable.journal.clone());
@@ -210,7 +218,16 @@ impl Broker {
         view.certificates = Some(self.certificates.clone()).filter(|all| !all.is_empty());
         let sys_interval = Duration::from_secs(u64::from(config.sys_interval_s));
         let port = self.addresses.first().map_or(0, SocketAddr::port);
-        match Control::start(view, metrics, sys_interval, (outputs, port)) {
+        let managed = ManagedBroker {
+            shared: Arc::clone(&self.shared),
+            access: self.access.clone(),
+            certificates: self.certificates.clone(),
+            config,
+            addresses: self.addresses.clone(),
+            store,
+        };
+        let management = (managed, doors);
+        match Control::start(view, metrics, sys_interval, (outputs, port), management) {
             Ok(control) => self.control = Some(control),
             Err(error) => {
                 self.stop();
@@ -239,6 +256,16 @@ impl Broker {
     /// The address of the HTTP endpoints, if one is configured.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.control.as_ref().and_then(Control::address)
+    }
+
+    /// The path of the management socket, if there is one.
+    pub fn management_socket(&self) -> Option<&Path> {
+        self.control.as_ref().and_then(Control::management_socket)
+    }
+
+    /// The address of the management API by HTTP, if one is configured.
+    pub fn management_address(&self) -> Option<SocketAddr> {
+        self.control.as_ref().and_then(Control::management_address)
     }
 
     /// The addresses listened on, with the ports that the system chose where 0 was configured.
@@ -335,6 +362,16 @@ impl Stopper {
             self.remote.post(shard, Mail::Shutdown);
         }
     }
+}
+
+/// Opens the socket and the listener of the management API, if there are any.
+fn open_doors(config: &Config, addresses: &[SocketAddr]) -> Result<Doors, StartError> {
+    let settings = &config.management;
+    let listener = settings.listen.map(bind_one).transpose()?;
+    let port = addresses.first().map_or(0, SocketAddr::port);
+    let socket =
+        BoundSocket::open(settings.socket.as_ref(), port).map_err(StartError::ManagementSocket)?;
+    Ok(Doors { socket, listener })
 }
 
 /// Opens the audit log, if there is one, and starts its thread.
@@ -462,90 +499,5 @@ fn connections_max(config: &Config, fd_limit: FdLimit) -> usize {
             }
             wanted.min(possible)
         }
-    }
-}
-
-fn loop_config(
-    config: &Config,
-    id: usize,
-    listeners: &[TcpListener],
-) -> Result<LoopConfig, StartError> {
-    let clone = |l: &TcpListener| l.try_clone();
-    let listeners = listeners.iter().map(clone).collect::<Result<_, _>>();
-    Ok(LoopConfig {
-        listeners: listeners.map_err(|source| StartError::Shard { shard: id, source })?,
-        cpu: if config.pin_shards { nth_usable_cpu(id) } else { None },
-        ..loop_limits(config)
-    })
-}
-
-/// The settings of a loop that follow from the broker's limits.
-pub(crate) fn loop_limits(config: &Config) -> LoopConfig {
-    let limits = &config.limits;
-    LoopConfig {
-        turn_ns_max: u64::from(limits.turn_us_max) * 1_000,
-        mailbox_high_len: limits.mailbox_len_max,
-        newcomers_budget_ns: u64::from(config.overload.newcomers_us) * 1_000,
-        output_high_bytes: limits.output_bytes_max,
-        output_low_bytes: limits.output_bytes_max / 4,
-        ..LoopConfig::default()
-    }
-}
-
-/// With more shards than CPUs, CPUs are used more than once.
-fn nth_usable_cpu(shard: usize) -> Option<usize> {
-    let cpus = usable_cpus();
-    (!cpus.is_empty()).then(|| cpus[shard % cpus.len()])
-}
-
-/// What the thread of a shard starts with.
-struct NewShard {
-    id: usize,
-    shared: Arc<Shared>,
-    stats: Arc<ShardStats>,
-    part: ShardPart,
-}
-
-/// A shard that waits to run.
-struct Ready {
-    /// Receives a message once the shard has restored its sessions.
-    is_restored: mpsc::Receiver<()>,
-    /// Lets it run; if this is dropped, it ends.
-    go: mpsc::SyncSender<()>,
-}
-
-/// The thread of a shard, and what it waits for.
-type StartedShard = (JoinHandle<io::Result<()>>, Ready);
-
-fn start_shard(
-    config: LoopConfig,
-    mailbox: Mailbox<Mail>,
-    shard: NewShard,
-) -> io::Result<StartedShard> {
-    let NewShard { id, shared, stats, part } = shard;
-    let (ready, started) = mpsc::sync_channel(1);
-    let (restored, is_restored) = mpsc::sync_channel(1);
-    let (go, may_go) = mpsc::sync_channel(1);
-    let thread = std::thread::Builder::new().name(format!("shard-{id}")).spawn(move || {
-        let event_loop = match Loop::new(config, mailbox) {
-            Ok(event_loop) => event_loop,
-            Err(error) => {
-                let _ = ready.send(Err(error));
-                return Ok(());
-            }
-        };
-        let _ = ready.send(Ok(()));
-        let mut shard = Shard::new(id, shared, stats);
-        shard.restore(part);
-        let _ = restored.send(());
-        match may_go.recv() {
-            Ok(()) => event_loop.run(&mut shard),
-            Err(_) => Ok(()),
-        }
-    })?;
-    match started.recv() {
-        Ok(Ok(())) => Ok((thread, Ready { is_restored, go })),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(io::Error::other("the thread ended during its start")),
     }
 }

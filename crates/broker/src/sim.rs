@@ -13,6 +13,7 @@ use tacho_journal::storage::Storage;
 use tacho_journal::{Committer, Journal, OpenError, Opened, Options, Step};
 use tacho_net::sim::{Faults, Peer, Simulation};
 use tacho_net::{LoopConfig, Mailbox, Remote, mailboxes};
+use tokio::sync::oneshot;
 
 use crate::access::{AccessControl, Audit, Logins, SharedAccess, SimulatedLogins};
 use crate::authentication::AuthMethods;
@@ -23,6 +24,7 @@ use crate::durable::start::{ShardPart, journal_options};
 use crate::durable::threads::{RecoveredBroker, recover};
 use crate::durable::{Durable, JournalError, WallClock};
 use crate::mail::Mail;
+use crate::query::{ClientFilter, ClientScan, Query, ScanOrder, ScannedClients};
 use crate::server::loop_limits;
 use crate::shard::{Authenticators, Net, Shard, Shared};
 use crate::stats::ShardStats;
@@ -38,6 +40,17 @@ pub struct Cluster {
     committer: Option<Committer>,
     access: AccessControl,
     logins: Arc<SimulatedLogins>,
+}
+
+/// A search that is under way.
+pub struct Search(oneshot::Receiver<ScannedClients>);
+
+impl Search {
+    /// The client identifiers that were found, and where to go on; `None` while there is no answer.
+    pub fn take(&mut self) -> Option<(Vec<String>, Option<usize>)> {
+        let ScannedClients { rows, next } = self.0.try_recv().ok()?;
+        Some((rows.into_iter().map(|row| row.client_id).collect(), next))
+    }
 }
 
 /// The journal's committer, if there is a journal, and what each shard starts with.
@@ -216,6 +229,17 @@ impl Cluster {
     /// answered.
     pub fn answer_login(&self, at: usize, times: u32) {
         self.logins.answer(at, times);
+    }
+
+    /// Searches a shard for clients whose identifiers begin so, from a place on, as the management
+    /// API does; the answer comes with one of its next turns.
+    pub fn search(&self, shard: usize, from: usize, prefix: &str) -> Search {
+        let filter = ClientFilter { prefix: Some(prefix.to_owned()), ..ClientFilter::default() };
+        let filter = Some(Arc::new(filter));
+        let scan = ClientScan { from, limit: 256, order: ScanOrder::Slot, filter };
+        let (reply, answer) = oneshot::channel();
+        self.remote.post(shard, Mail::Query(Box::new(Query::Clients(scan, reply))));
+        Search(answer)
     }
 
     /// The journal, if there is one.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use tacho_output::OutputStartError;
 
 use crate::config::ConfigError;
+use crate::control::SocketError;
 use crate::durable::JournalError;
 
 /// Why the broker cannot start or continue.
@@ -37,6 +38,9 @@ pub enum StartError {
     /// An output cannot be used.
     #[error(transparent)]
     Outputs(#[from] OutputStartError),
+    /// The management socket cannot be used.
+    #[error("the management socket: {0} (`management.socket`, --management-socket)")]
+    ManagementSocket(#[source] SocketError),
     /// The control plane's thread could not be created.
     #[error("the control plane cannot start")]
     Control(#[source] io::Error),

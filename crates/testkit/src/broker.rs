@@ -43,6 +43,11 @@ impl TestBroker {
         self.broker.as_ref().unwrap().metrics_address().unwrap()
     }
 
+    /// Where the management API is served by HTTP.
+    pub fn management_address(&self) -> SocketAddr {
+        self.broker.as_ref().unwrap().management_address().unwrap()
+    }
+
     /// The sum of one counter over all shards.
     pub fn counter(&self, name: &str) -> u64 {
         let broker = self.broker.as_ref().unwrap();

@@ -118,3 +118,27 @@ proptest! {
         prop_assert_eq!(bans.of_address(address.into(), 0).is_some(), expected);
     }
 }
+
+#[test]
+fn all_bans_are_listed_as_the_file_has_them() {
+    let text = "[[bans]]\naddress = '192.0.2.0/24'\nreason = 'scans'\n\
+                [[bans]]\naddress = '2001:db8::7'\n\
+                [[bans]]\nclient_id = 'a'\nuntil = 1970-01-01T00:01:40Z\n\
+                [[bans]]\nuser = 'ann'\n";
+    let bans = Bans::parse("bans", text).expect("is right");
+    let mut entries: Vec<(String, Option<&str>, Option<i64>)> = bans
+        .entries()
+        .map(|entry| {
+            let what = format!("{:?} {}", entry.banned, entry.what);
+            (what, entry.ban.reason(), entry.ban.until_s())
+        })
+        .collect();
+    entries.sort();
+    let expected = [
+        ("Address 192.0.2.0/24", Some("scans"), None),
+        ("Address 2001:db8::7/128", None, None),
+        ("ClientId a", None, Some(100)),
+        ("User ann", None, None),
+    ];
+    assert_eq!(entries, expected.map(|(what, reason, until)| (what.to_owned(), reason, until)));
+}

@@ -99,6 +99,11 @@ impl RuleSet {
         self.has_connect
     }
 
+    /// The names of all roles.
+    pub fn role_names(&self) -> impl Iterator<Item = &str> {
+        self.role_names.iter().map(|name| &**name)
+    }
+
     /// The names of the roles of a client.
     pub fn roles(&self, user: Option<&str>) -> impl Iterator<Item = &str> {
         self.roles_of(user).iter().map(|role| &*self.role_names[role.0 as usize])

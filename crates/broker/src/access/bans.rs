@@ -139,6 +139,27 @@ impl OffenceBans {
         ]
     }
 
+    /// The addresses that are banned, each with the offence and when its ban ends, up to so many.
+    pub(crate) fn addresses(&self, now_ns: u64, max: usize) -> Vec<(IpAddr, Offence, u64)> {
+        let logins = self.logins.list(now_ns, max).into_iter();
+        let flaps = self.flaps.list(now_ns, max).into_iter();
+        let logins = logins.map(|(party, ends)| (party.address(), Offence::FailedLogins, ends));
+        let flaps = flaps.map(|(party, ends)| (party.address(), Offence::AddressFlaps, ends));
+        logins.chain(flaps).take(max).collect()
+    }
+
+    /// An operator lifts the bans of an address: whether there were any.
+    pub(crate) fn forgive_address(&self, address: IpAddr) -> bool {
+        let party = Party::of(address);
+        let (login, flap) = (self.logins.forgive(&party), self.flaps.forgive(&party));
+        login || flap
+    }
+
+    /// An operator lifts the ban of a client identifier: whether there was one.
+    pub(crate) fn forgive_client_id(&self, client_id: &str) -> bool {
+        self.client_flaps.forgive(&self.hash(client_id))
+    }
+
     fn hash(&self, client_id: &str) -> u64 {
         self.hasher.hash_one(client_id)
     }
@@ -260,6 +281,23 @@ impl<K: Copy + Eq + Hash> BanTable<K> {
         table.sweep(now_ns);
         self.banned.store(table.banned.len(), Ordering::Relaxed);
         ends_ns.is_some_and(|ends_ns| ends_ns > now_ns)
+    }
+
+    /// What is banned, with the end of each ban.
+    fn list(&self, now_ns: u64, max: usize) -> Vec<(K, u64)> {
+        let table = self.lock();
+        let held = table.banned.iter().filter(|(_, ends_ns)| **ends_ns > now_ns);
+        held.take(max).map(|(key, ends_ns)| (*key, *ends_ns)).collect()
+    }
+
+    /// Forgets a ban and the offences that led to it.
+    fn forgive(&self, key: &K) -> bool {
+        let mut table = self.lock();
+        table.newer.remove(key);
+        table.older.remove(key);
+        let was_banned = table.banned.remove(key).is_some();
+        self.banned.store(table.banned.len(), Ordering::Relaxed);
+        was_banned
     }
 
     fn lock(&self) -> MutexGuard<'_, OffenceTable<K>> {

@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tacho_access::FileError;
-use tacho_access::TokenVerifier;
+use tacho_access::{Bans, FileError, TokenVerifier};
 use tacho_net::Remote;
 
 use super::audit::{Audit, AuditEvent, AuditKind};
@@ -153,6 +152,22 @@ impl AccessControl {
         Ok(true)
     }
 
+    /// The bans that operators had made before the broker started.
+    pub(crate) fn begin_with_bans(&self, bans: Arc<Bans>) {
+        let mut current = self.0.lock();
+        if !bans.is_empty() {
+            current.policy = Arc::new(current.policy.with_operator_bans(bans));
+        }
+    }
+
+    /// Operators have made these bans: they are in force from now on, and end connections.
+    pub(crate) fn change_bans(&self, bans: Arc<Bans>) {
+        let inner = &*self.0;
+        let mut current = inner.lock();
+        current.policy = Arc::new(current.policy.with_operator_bans(bans));
+        inner.post(&current.policy);
+    }
+
     /// How often files could not be used.
     pub(crate) fn failures(&self) -> u64 {
         self.0.failures.load(Ordering::Relaxed)
@@ -242,6 +257,7 @@ impl Inner {
         let version = current.policy.version() + 1;
         match read.and_then(|texts| self.files.parse(&texts, version)) {
             Ok(policy) => {
+                let policy = policy.with_operator_bans_of(&current.policy);
                 let policy = match self.files.lack_keys() {
                     true => policy.with_fetched_tokens(&current.policy),
                     false => policy,

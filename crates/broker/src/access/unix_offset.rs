@@ -23,6 +23,11 @@ impl UnixOffset {
 
     /// Seconds since 1970.
     pub(crate) fn unix_s(&self, now_ns: u64) -> i64 {
-        (now_ns.wrapping_add(self.0.load(Ordering::Relaxed)) / 1_000_000_000) as i64
+        self.unix_ms(now_ns) / 1_000
+    }
+
+    /// Milliseconds since 1970.
+    pub(crate) fn unix_ms(&self, now_ns: u64) -> i64 {
+        (now_ns.wrapping_add(self.0.load(Ordering::Relaxed)) / 1_000_000) as i64
     }
 }

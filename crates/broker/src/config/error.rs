@@ -46,6 +46,26 @@ pub enum ConfigError {
         /// What to write instead, or why there is nothing.
         remedy: &'static str,
     },
+    /// The management API would be served to other machines.
+    #[error(
+        "`management.listen` is {0}, which other machines reach: keys must not travel unencrypted; \
+         listen on 127.0.0.1, behind a proxy with TLS or an SSH tunnel"
+    )]
+    OpenManagement(SocketAddr),
+    /// There is no place for keys.
+    #[error(
+        "`management.listen` needs `management.store`: a folder for the keys that \
+         `tacho ctl keys add` makes"
+    )]
+    NoManagementStore,
+    /// What the management API has stored cannot be used.
+    #[error("{path}: {why}")]
+    ManagementStore {
+        /// The file or folder.
+        path: String,
+        /// The problem.
+        why: String,
+    },
     /// A value is out of its range.
     #[error("`{key}` is {value}, but must be {expected}")]
     OutOfRange {

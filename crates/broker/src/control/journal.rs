@@ -106,20 +106,24 @@ fn histogram(exposition: &mut Exposition, name: &str, help: &str, latency: &Late
 /// `$SYS` topics behind their prefix, and their payloads.
 pub(super) fn sys_values(journal: &Journal) -> [(&'static str, String); 5] {
     let stats = journal.stats();
-    let condition = match journal.condition() {
-        Condition::Fine => "fine",
-        Condition::Limited => "limited",
-        Condition::Full => "full",
-        Condition::Failing => "failing",
-        Condition::Displaced => "displaced",
-    };
     [
         ("journal/commits", stats.commits.get().to_string()),
         ("journal/bytes", stats.log_bytes.get().to_string()),
         ("journal/live/bytes", stats.live_bytes.get().to_string()),
         ("journal/live/messages", stats.live_messages.get().to_string()),
-        ("journal/condition", condition.to_owned()),
+        ("journal/condition", condition_name(journal.condition()).to_owned()),
     ]
+}
+
+/// A condition in a word.
+pub(super) const fn condition_name(condition: Condition) -> &'static str {
+    match condition {
+        Condition::Fine => "fine",
+        Condition::Limited => "limited",
+        Condition::Full => "full",
+        Condition::Failing => "failing",
+        Condition::Displaced => "displaced",
+    }
 }
 
 const fn number(condition: Condition) -> u64 {

@@ -11,8 +11,10 @@ mod exposition;
 mod health;
 mod journal;
 mod load;
+mod management;
 mod metrics;
 mod names;
+mod pages;
 mod process;
 mod push;
 mod routes;
@@ -21,6 +23,7 @@ mod sys;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -41,6 +44,9 @@ use crate::stats::{Counter, ShardStats};
 pub use health::{HealthCheck, Unhealthy};
 use push::Push;
 use sys::Sys;
+
+pub(crate) use management::{BoundSocket, Doors, ManagedBroker, ManagementStore};
+pub use management::{SocketError, management_folder};
 
 /// The control plane's view of the broker.
 pub(crate) struct View {
@@ -101,6 +107,8 @@ impl View {
 /// The thread of the control plane. It ends when this is dropped.
 pub(crate) struct Control {
     address: Option<SocketAddr>,
+    /// Where the management API is served.
+    management: (Option<PathBuf>, Option<SocketAddr>),
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -108,13 +116,15 @@ pub(crate) struct Control {
 impl Control {
     /// Serves HTTP on `listener` if there is one, and publishes the `$SYS` topics at once and then
     /// every `sys_interval`, unless that is zero. Sends the metrics of the broker at `port` to
-    /// `outputs`.
+    /// `outputs`. Serves the management API where there is a door to it.
     pub(crate) fn start(
         view: View,
         listener: Option<TcpListener>,
         sys_interval: Duration,
         (outputs, port): (Outputs, u16),
+        (managed, doors): (ManagedBroker, Doors),
     ) -> io::Result<Self> {
+        let management = (doors.path().map(Path::to_owned), doors.address()?);
         let address = listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let mut sys = (!sys_interval.is_zero()).then(|| Sys::new(sys_interval));
         if let Some(sys) = &mut sys {
@@ -122,10 +132,11 @@ impl Control {
         }
         let has_names = view.bridges.iter().any(|bridge| bridge.addresses.is_name());
         let mut push = Push::new(outputs, port);
-        if listener.is_none() && sys.is_none() && !has_names && push.is_empty() {
-            return Ok(Self { address, stop: None, thread: None });
+        let is_idle = listener.is_none() && sys.is_none() && !has_names && push.is_empty();
+        if is_idle && !doors.are_any() {
+            return Ok(Self { address, management, stop: None, thread: None });
         }
-        if let Some(listener) = &listener {
+        for listener in listener.iter().chain(&doors.listener) {
             listener.set_nonblocking(true)?;
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -135,6 +146,7 @@ impl Control {
             runtime.block_on(async {
                 tokio::select! {
                     () = serve(&view, listener) => {}
+                    () = manage(&view, managed, doors) => {}
                     () = publish_sys(&view, sys) => {}
                     () = names::look_up(&view.bridges) => {}
                     () = push.go_on(&view) => {}
@@ -146,7 +158,17 @@ impl Control {
             // A name lookup may take longer than the broker should take to stop.
             runtime.shutdown_background();
         })?;
-        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, management, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The path of the management socket.
+    pub(crate) fn management_socket(&self) -> Option<&Path> {
+        self.management.0.as_deref()
+    }
+
+    /// The address that the management API is served on by HTTP.
+    pub(crate) const fn management_address(&self) -> Option<SocketAddr> {
+        self.management.1
     }
 
     /// The address that HTTP is served on.
@@ -170,6 +192,13 @@ async fn serve(view: &Arc<View>, listener: Option<TcpListener>) {
         && let Err(error) = routes::serve(Arc::clone(view), listener).await
     {
         tracing::error!(%error, "the control plane no longer serves HTTP");
+    }
+    std::future::pending().await
+}
+
+async fn manage(view: &Arc<View>, managed: ManagedBroker, doors: Doors) {
+    if doors.are_any() {
+        management::serve(Arc::clone(view), managed, doors).await;
     }
     std::future::pending().await
 }

@@ -12,7 +12,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tacho_http::Limits;
 use tacho_net::is_own_name;
 use tokio::sync::Mutex;
@@ -20,9 +20,9 @@ use tokio::time::timeout;
 
 use super::ask::NoAnswer;
 use super::exposition::CONTENT_TYPE;
+use super::pages::{ClientPage, PageStart, ROWS_PER_QUERY};
 use super::slow::{SlowClients, Slowest};
 use super::{View, bridges, metrics};
-use crate::query::{ClientRow, ClientScan, ScanOrder};
 
 /// Concurrent connections; when there are more, one that is idle gives way.
 const CONNECTIONS_MAX: usize = 16;
@@ -32,10 +32,6 @@ const ROWS_MAX: usize = 1_000;
 const ROWS: usize = 100;
 /// Slow clients per answer by default.
 const SLOWEST: usize = 10;
-/// Rows per query to a shard.
-const ROWS_PER_QUERY: usize = 256;
-/// Queries per answer: a page may have fewer rows than requested and a `next`.
-const QUERIES_MAX: usize = 64;
 /// How long a scan of all sessions waits for another scan.
 const SCAN_WAIT: Duration = Duration::from_secs(4);
 
@@ -75,7 +71,7 @@ pub(super) async fn serve(view: Arc<View>, listener: TcpListener) -> io::Result<
 }
 
 /// Refuses requests that a foreign web page made a browser send.
-async fn guard(State(loopback): State<bool>, request: Request, next: Next) -> Response {
+pub(super) async fn guard(State(loopback): State<bool>, request: Request, next: Next) -> Response {
     let mut response = match check(loopback, request.headers()) {
         Ok(()) => next.run(request).await,
         Err(message) => (StatusCode::FORBIDDEN, format!("{message}\n")).into_response(),
@@ -158,21 +154,12 @@ struct ClientsQuery {
     after: Option<String>,
 }
 
-/// A page of sessions.
-#[derive(Serialize)]
-struct Page {
-    clients: Vec<ClientRow>,
-    /// The `after` of the next page; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
-
 async fn clients(
     State(served): State<Served>,
     Query(query): Query<ClientsQuery>,
-) -> Result<Json<Page>, Response> {
+) -> Result<Json<ClientPage>, Response> {
     let start = match query.after.as_deref().map(PageStart::parse) {
-        None => PageStart { shard: 0, slot: 0 },
+        None => PageStart::default(),
         Some(Some(place)) => place,
         Some(None) => {
             let message = "`after` must be the `next` of the previous page\n";
@@ -180,64 +167,13 @@ async fn clients(
         }
     };
     let limit = query.limit.unwrap_or(ROWS).clamp(1, ROWS_MAX);
-    let page = page(&served.view, start, limit).await;
+    let page = served.view.page(start, limit, None).await;
     page.map(Json).map_err(|why| Unavailable(why).into_response())
-}
-
-async fn page(view: &View, start: PageStart, limit: usize) -> Result<Page, NoAnswer> {
-    let mut clients = Vec::new();
-    let mut place = start;
-    for _ in 0..QUERIES_MAX {
-        if place.shard >= view.stats.len() {
-            return Ok(Page { clients, next: None });
-        }
-        let left = limit - clients.len();
-        if left == 0 {
-            break;
-        }
-        let limit = left.min(ROWS_PER_QUERY);
-        let scan = ClientScan { from: place.slot, limit, order: ScanOrder::Slot };
-        let answer = view.clients(place.shard, scan).await?;
-        clients.extend(answer.rows);
-        place = match answer.next {
-            Some(slot) => PageStart { slot, ..place },
-            None => PageStart { shard: place.shard + 1, slot: 0 },
-        };
-    }
-    let next = (place.shard < view.stats.len()).then(|| place.text());
-    Ok(Page { clients, next })
-}
-
-/// Where a page begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct PageStart {
-    shard: usize,
-    slot: usize,
-}
-
-impl PageStart {
-    fn parse(text: &str) -> Option<Self> {
-        let (shard, slot) = text.split_once('.')?;
-        Some(Self { shard: shard.parse().ok()?, slot: slot.parse().ok()? })
-    }
-
-    fn text(self) -> String {
-        format!("{}.{}", self.shard, self.slot)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn page_start_round_trips_as_text() {
-        let place = PageStart { shard: 3, slot: 1_048_576 };
-        assert_eq!(PageStart::parse(&place.text()), Some(place));
-        for text in ["", "1", "1.", ".1", "1.2.3", "-1.2", "a.b"] {
-            assert_eq!(PageStart::parse(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn web_pages_and_foreign_host_names_are_refused() {

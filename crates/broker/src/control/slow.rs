@@ -52,7 +52,7 @@ impl View {
     ) -> Result<(), NoAnswer> {
         let mut next = Some(0);
         while let Some(from) = next {
-            let query = ClientScan { from, limit, order: ScanOrder::Slowest };
+            let query = ClientScan { from, limit, order: ScanOrder::Slowest, filter: None };
             let answer = self.clients(shard, query).await?;
             found.extend(answer.rows);
             found.sort_by_key(|row| Reverse((row.queue_full, row.waiting_bytes(), row.dropped)));

@@ -26,6 +26,7 @@ mod connections;
 mod control;
 mod delivery;
 mod durability;
+mod events;
 mod groups;
 mod last_told;
 mod output;

@@ -14,6 +14,7 @@ use crate::bridge::Bridges;
 use crate::config::{self, Config, Limits, QueuePolicies, SharedStrategy};
 use crate::durable::Durable;
 use crate::durable::start::RecoveryContext;
+use crate::events::Events;
 use crate::gate::Gate;
 use crate::memory::Memory;
 use crate::permits::Quota;
@@ -56,6 +57,7 @@ pub(crate) struct Shared {
     /// Present where there is a data directory.
     pub(crate) durable: Option<Durable>,
     pub(crate) bridges: Arc<Bridges>,
+    pub(crate) events: Arc<Events>,
     /// Bridges of other brokers have subscribed to something here.
     pub(crate) bridges_subscribe: AtomicBool,
 }
@@ -91,6 +93,7 @@ impl Shared {
             response_information: config.response_information.clone(),
             durable: None,
             bridges: Arc::default(),
+            events: Arc::default(),
             bridges_subscribe: AtomicBool::new(false),
         }
     }

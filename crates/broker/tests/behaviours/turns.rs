@@ -4,7 +4,7 @@
 use tacho_broker::RawConfig;
 use tacho_broker::sim::Cluster;
 use tacho_codec::{
-    Connect, Direction, Packet, PacketId, Publish, QoS, Subscribe, SubscribeFilter,
+    Connect, Direction, Packet, PacketId, Publish, QoS, ReasonCode, Subscribe, SubscribeFilter,
     SubscribeOptions, Version, split_frame,
 };
 use tacho_net::sim::{Faults, Peer};
@@ -430,4 +430,42 @@ fn the_longer_the_backlog_of_fan_outs_the_more_messages_leave_with_one_write() {
     let [one, four, sixteen] = [1, 4, 16].map(writes_per_delivery);
     assert!((0.9..1.1).contains(&one), "{one}");
     assert!(four < 0.7 * one && sixteen < 0.7 * four, "{one}, {four}, {sixteen}");
+}
+
+/// A search through all sessions is made of pieces that other clients do not notice.
+#[test]
+fn a_search_through_many_sessions_leaves_turns_short() {
+    const SESSIONS: usize = 20_000;
+    let mut cluster = busy_cluster("shards = 1");
+    for i in 0..SESSIONS {
+        let peer = cluster.connect(0);
+        let client_id = format!("{}-{i}", if i % 1_000 == 0 { "rare" } else { "c" });
+        let mut away = connect(&client_id, VERSION);
+        away.clean_start = false;
+        send(&peer, &Packet::Connect(away));
+        // Each has a session, and few have a connection.
+        send(&peer, &Packet::Disconnect(tacho_codec::Disconnect::new(ReasonCode::SUCCESS)));
+        settle(&mut cluster);
+    }
+    assert_eq!(cluster.counter("sessions"), SESSIONS as u64);
+    let other = connected(&mut cluster, "other");
+    let (mut found, mut from, mut pieces) = (Vec::new(), Some(0), 0);
+    while let Some(place) = from {
+        let mut search = cluster.search(0, place, "rare-");
+        let (mut answer, mut turns) = (None, 0);
+        while answer.is_none() {
+            send(&other, &Packet::PingReq);
+            cluster.loops().turn(0);
+            turns += 1;
+            assert!(turns < 10, "it answers in one of its next turns");
+            answer = search.take();
+        }
+        let (names, next) = answer.expect("is there");
+        found.extend(names);
+        (from, pieces) = (next, pieces + 1);
+    }
+    assert_eq!(found.len(), SESSIONS / 1_000);
+    assert!(pieces >= SESSIONS / 1_024, "{pieces}");
+    let longest_ns = cluster.counter("turn_ns_max");
+    assert!(longest_ns < LONGEST_TURN_NS, "{longest_ns} ns");
 }

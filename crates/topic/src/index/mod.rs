@@ -97,6 +97,33 @@ impl<K: Copy + Eq + std::hash::Hash + Ord, V> SubscriptionIndex<K, V> {
         self.wildcard.for_each_match(topic, &mut found);
     }
 
+    /// The filters that match `topic` and have subscribers: the exact one first, then those with
+    /// wildcards in the order of a walk, which only changes with the filters.
+    pub fn matching_filters(&self, topic: &str) -> Vec<String> {
+        let exact = self.exact.get(topic).filter(|found| !found.is_empty());
+        let mut filters: Vec<String> = exact.map(|_| topic.to_owned()).into_iter().collect();
+        self.wildcard.for_each_filter(topic, |filter| filters.push(filter));
+        filters
+    }
+
+    /// Up to `limit` subscriptions to `filter` from a place on, and how many there are in all. The
+    /// places of others change with each one that is removed.
+    pub fn subscribers_from(
+        &self,
+        filter: &TopicFilter,
+        from: usize,
+        limit: usize,
+        mut found: impl FnMut(&K, &V),
+    ) -> usize {
+        let subscribers = match filter.is_exact() {
+            true => self.exact.get(filter.as_str()),
+            false => self.wildcard.subscribers(filter.as_str()),
+        };
+        let Some(subscribers) = subscribers else { return 0 };
+        subscribers.part(from, limit, &mut found);
+        subscribers.len()
+    }
+
     /// The number of subscriptions.
     pub fn len(&self) -> usize {
         self.len

@@ -36,6 +36,27 @@ impl<K, V> Subscribers<K, V> {
         matches!(self, Self::None)
     }
 
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::One(..) => 1,
+            Self::Many(many) => many.entries.len(),
+        }
+    }
+
+    /// Those from a place on, up to `limit`.
+    pub(super) fn part(&self, from: usize, limit: usize, found: &mut impl FnMut(&K, &V)) {
+        match self {
+            Self::None => {}
+            Self::One(key, value) if from == 0 && limit > 0 => found(key, value),
+            Self::One(..) => {}
+            Self::Many(many) => {
+                let part = many.entries.iter().skip(from).take(limit);
+                part.for_each(|(key, value)| found(key, value));
+            }
+        }
+    }
+
     pub(super) fn for_each<'a>(&'a self, found: &mut impl FnMut(&'a K, &'a V)) {
         match self {
             Self::None => {}

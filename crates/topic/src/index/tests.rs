@@ -92,3 +92,45 @@ fn subscribers_stay_findable_around_the_limit_of_hashing() {
         assert_eq!(matched(&index, "t").len(), size as usize);
     }
 }
+
+#[test]
+fn the_filters_of_a_topic_are_named() {
+    let mut index = SubscriptionIndex::new();
+    let filters =
+        ["a/b", "a/+", "a/#", "#", "+/b", "+/+", "a/b/#", "a/c", "+", "/#", "b/#", "$x/#"];
+    for (key, text) in filters.into_iter().enumerate() {
+        index.insert(&filter(text), key as u32, 0);
+    }
+    for topic in ["a/b", "a", "/", "x//y", "$x/1", "a/b/c", ""] {
+        let mut named = index.matching_filters(topic);
+        named.sort();
+        let mut expected: Vec<String> = filters.map(str::to_owned).to_vec();
+        expected.retain(|text| crate::matches(text, topic));
+        expected.sort();
+        assert_eq!(named, expected, "{topic}");
+    }
+    index.remove(&filter("a/b"), 0);
+    assert!(!index.matching_filters("a/b").contains(&"a/b".to_owned()));
+}
+
+#[test]
+fn subscribers_are_read_in_parts() {
+    let mut index = SubscriptionIndex::new();
+    for text in ["t", "t/#"] {
+        let mut seen = Vec::new();
+        assert_eq!(index.subscribers_from(&filter(text), 0, 9, |_, _| panic!("there is none")), 0);
+        for count in [1, 2, 25] {
+            for key in 0..count {
+                index.insert(&filter(text), key, key);
+            }
+            seen.clear();
+            for from in (0..count as usize).step_by(7) {
+                let total =
+                    index.subscribers_from(&filter(text), from, 7, |key, _| seen.push(*key));
+                assert_eq!(total, count as usize);
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, (0..count).collect::<Vec<_>>(), "{text}");
+        }
+    }
+}

@@ -124,6 +124,21 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
     }
 
     pub(super) fn for_each_match<'a>(&'a self, topic: &str, found: &mut impl FnMut(&'a K, &'a V)) {
+        self.walk(topic, |_, node, end| node.subscribers(end).for_each(found));
+    }
+
+    /// Calls `found` for each filter that matches `topic` and has subscribers.
+    pub(super) fn for_each_filter(&self, topic: &str, mut found: impl FnMut(String)) {
+        self.walk(topic, |at, node, end| {
+            if !node.subscribers(end).is_empty() {
+                found(self.filter_at(at, end));
+            }
+        });
+    }
+
+    /// Visits where filters that match `topic` may end.
+    #[inline]
+    fn walk<'a>(&'a self, topic: &str, mut visit: impl FnMut(u32, &'a TrieNode<K, V>, End)) {
         if !self.nodes[ROOT as usize].is_needed() {
             return;
         }
@@ -138,14 +153,14 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
         };
         while let Some((at, offset)) = next {
             let node = &self.nodes[at as usize];
-            node.multi.for_each(found);
+            visit(at, node, End::Multi);
             next = None;
             if levels.is_end(offset) {
-                node.here.for_each(found);
+                visit(at, node, End::Here);
             } else {
                 let (level, below) = levels.at(offset);
                 if levels.is_end(below) {
-                    node.single.for_each(found);
+                    visit(at, node, End::Single);
                 }
                 if node.literal_children > 0 {
                     next = self.literal(at, level).map(|child| (child, below));
@@ -159,6 +174,25 @@ impl<K: Copy + Eq + Hash, V> Trie<K, V> {
             }
             next = next.or_else(|| pending.pop());
         }
+    }
+
+    /// The text of the filter that ends so at a node.
+    fn filter_at(&self, mut at: u32, end: End) -> String {
+        let mut levels: Vec<String> = match end {
+            End::Here => Vec::new(),
+            End::Single => vec!["+".to_owned()],
+            End::Multi => vec!["#".to_owned()],
+        };
+        while at != ROOT {
+            let node = &self.nodes[at as usize];
+            levels.push(match &node.edge {
+                EdgeLabel::Plus => "+".to_owned(),
+                EdgeLabel::Literal(level) => String::from_utf8_lossy(level.as_bytes()).into_owned(),
+            });
+            at = node.parent;
+        }
+        levels.reverse();
+        levels.join("/")
     }
 
     /// The node that holds `filter`, and how the filter ends there.

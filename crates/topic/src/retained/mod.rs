@@ -35,6 +35,18 @@ pub struct RetainedCursor {
     ended: bool,
 }
 
+impl RetainedCursor {
+    /// The text to continue from at another time; `None` when there is no more.
+    pub fn position(&self) -> Option<&str> {
+        (!self.ended).then_some(&*self.position)
+    }
+
+    /// Continues at a [`position`](Self::position), of the same filter.
+    pub fn at(position: &str) -> Self {
+        Self { position: position.to_owned(), ended: false }
+    }
+}
+
 /// Whether a replay is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {

@@ -51,6 +51,8 @@ pub(crate) enum AuditKind {
     RulesChanged,
     /// New users and rules cannot be used.
     RulesUnusable,
+    /// An operator has changed something through the management API.
+    Managed,
     /// Events that are not in the log: too many came at once.
     LeftOut,
 }
@@ -79,6 +81,15 @@ pub(crate) struct AuditEvent {
     pub(crate) reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
+    /// An address, or a range, that an operator has banned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) banned_address: Option<Name>,
+    /// What an operator has done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) action: Option<&'static str>,
+    /// The operator's key, or `socket`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) by: Option<Name>,
     /// How many events were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) count: Option<u64>,
@@ -249,7 +260,10 @@ impl Writer {
     }
 
     fn take(&mut self, event: &AuditEvent) {
-        let is_change = matches!(event.event, AuditKind::RulesChanged | AuditKind::RulesUnusable);
+        let is_change = matches!(
+            event.event,
+            AuditKind::RulesChanged | AuditKind::RulesUnusable | AuditKind::Managed
+        );
         if !is_change && !self.throttle.admits(event.address.map(|address| address.ip())) {
             return self.state.add(AuditOutcome::LeftOut);
         }

@@ -4,13 +4,14 @@
 
 use std::borrow::Cow;
 
-use tacho_access::{Ban, Bans};
+use tacho_access::Ban;
 use tacho_codec::{Connect, ReasonCode};
 use tacho_net::ConnId;
 use tacho_session::server::End;
 
 use crate::access::AuditKind;
 use crate::keys::SessionSlot;
+use crate::policy::Policy;
 use crate::shard::{Net, Shard};
 
 /// What is banned of a client, with the reason that the file gives.
@@ -34,10 +35,10 @@ impl Banned {
 }
 
 impl Shard {
-    /// The bans, if there are any.
-    fn bans(&self) -> Option<&Bans> {
-        let bans = self.access.policy.bans();
-        (!bans.is_empty()).then_some(bans)
+    /// What has the bans, if there are any.
+    fn bans(&self) -> Option<&Policy> {
+        let policy = &*self.access.policy;
+        policy.has_bans().then_some(policy)
     }
 
     /// Seconds since 1970.
@@ -48,8 +49,8 @@ impl Shard {
     /// Whether the address of a connection is banned.
     pub(in crate::shard) fn ban_of_address(&self, net: &Net, conn: ConnId) -> Option<Banned> {
         // Asking for the address is a system call.
-        let bans = self.bans().filter(|bans| bans.has_addresses())?;
-        let ban = bans.of_address(net.peer_addr(conn)?.ip(), self.unix_s(net))?;
+        let bans = self.bans().filter(|bans| bans.has_banned_addresses())?;
+        let ban = bans.ban_of_address(net.peer_addr(conn)?.ip(), self.unix_s(net))?;
         Some(Banned::new("the address is banned", ban))
     }
 
@@ -62,10 +63,10 @@ impl Shard {
         user: Option<&str>,
     ) -> Option<Banned> {
         let (bans, unix_s) = (self.bans()?, self.unix_s(net));
-        if let Some(ban) = bans.of_client_id(client_id, unix_s) {
+        if let Some(ban) = bans.ban_of_client_id(client_id, unix_s) {
             return Some(Banned::new("the client identifier is banned", ban));
         }
-        if let Some(ban) = user.and_then(|user| bans.of_user(user, unix_s)) {
+        if let Some(ban) = user.and_then(|user| bans.ban_of_user(user, unix_s)) {
             return Some(Banned::new("the user is banned", ban));
         }
         self.ban_of_address(net, conn)

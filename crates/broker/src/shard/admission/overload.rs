@@ -13,6 +13,7 @@ use tacho_net::ConnId;
 use tacho_session::server::End;
 
 use crate::config;
+use crate::ending::Ending;
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
 
@@ -248,6 +249,7 @@ impl Shard {
             left.name(),
             level.name(),
         );
+        self.tell_overload(net.now_ns(), (left.name(), level.name()));
         self.stats.overload_changes_total.increment();
         self.stats.overload_level.set(level as u64);
         let slow = level >= OverloadLevel::SlowAccepts;
@@ -302,7 +304,7 @@ impl Shard {
         for conn in std::mem::take(&mut self.admission.overload.ending) {
             if let Some(session) = self.connections.session_of(conn) {
                 self.stats.ended_slow_readers_total.increment();
-                self.log_slow_reader(net, session);
+                self.note_end(net, session, Ending::SlowReader);
                 self.connections.close(conn);
                 // Aborted, not closed: frees the unread output at once.
                 net.abort(conn);

@@ -104,5 +104,6 @@ impl Shard {
             queued = session.machine.queue_len(),
             "messages were dropped: the client is slow, or does not come back for them"
         );
+        self.tell_dropped(now_ns, slot, dropped);
     }
 }

@@ -208,6 +208,7 @@ impl Shard {
         let (name, number) = (&*bridge.config().name, entry.number);
         if bridge.is_news(State::Down) {
             tracing::warn!(bridge = name, connection = number + 1, "no connection: {why}");
+            self.tell_bridge(net.now_ns(), name, Some(why));
         } else {
             tracing::debug!(bridge = name, connection = number + 1, "still no connection: {why}");
         }

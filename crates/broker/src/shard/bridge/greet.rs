@@ -167,6 +167,7 @@ impl Shard {
         let resumed = connack.session_present;
         if bridge.is_news(State::Up) {
             tracing::info!(bridge = name, connection, resumed, "connected");
+            self.tell_bridge(now_ns, name, None);
         } else {
             tracing::debug!(bridge = name, connection, resumed, "connected");
         }

@@ -11,6 +11,7 @@ use tacho_session::server::End;
 
 use super::Connection;
 use super::log::OrUnknown;
+use crate::ending::Ending;
 use crate::gate::{ConnectionPermits, Excess};
 use crate::mail::Adopted;
 use crate::shard::timers::TimerToken;
@@ -212,7 +213,7 @@ impl Shard {
             net.cancel_timer(end.timer);
         }
         if let Connection::Active { session, .. } = state {
-            self.log_loss(net, session, why);
+            self.note_end(net, session, Ending::of_socket(why));
             self.count_flap(net, conn, Some(session));
         } else if state.timer().is_some() && !state.is_refusing() && !matches!(why, Closed::ByUs) {
             self.count_flap(net, conn, None);

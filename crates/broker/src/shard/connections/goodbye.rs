@@ -5,6 +5,7 @@ use tacho_net::ConnId;
 use tacho_session::ProtocolError;
 use tacho_session::server::End;
 
+use crate::ending::Ending;
 use crate::shard::connections::Connection;
 use crate::shard::output::Flow;
 use crate::shard::output::encode_within;
@@ -97,7 +98,7 @@ impl Shard {
         self.say_goodbye_because(net, conn, reason, None);
     }
 
-    pub(super) fn say_goodbye_because(
+    pub(in crate::shard) fn say_goodbye_because(
         &mut self,
         net: &mut Net,
         conn: ConnId,
@@ -105,7 +106,7 @@ impl Shard {
         why: Option<&'static str>,
     ) {
         if let Connection::Active { version, session, .. } = self.connections.get(conn) {
-            self.log_goodbye(net, session, reason, why);
+            self.note_end(net, session, Ending::ByBroker(reason, why));
             let packet_size_max = self.sessions[session].terms().packet_size_max();
             self.stats.disconnects_by_broker_total.increment(reason);
             self.stats.disconnects_out_total.add(u64::from(version == Version::V5));

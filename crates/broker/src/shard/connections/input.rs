@@ -10,6 +10,7 @@ use tacho_session::server::End;
 
 use super::goodbye::send_disconnect;
 use super::{Connection, is_read_ahead};
+use crate::ending::Ending;
 use crate::keys::SessionSlot;
 use crate::shard::admission::HoldReason;
 use crate::shard::output::Flow;
@@ -353,7 +354,7 @@ impl Shard {
         disconnect: &Disconnect<'_>,
     ) -> Flow {
         self.stats.disconnects_by_clients_total.increment(disconnect.reason);
-        self.log_disconnect(net, slot, disconnect.reason);
+        self.note_end(net, slot, Ending::ByClient(disconnect.reason));
         self.count_flap(net, conn, Some(slot));
         // No longer than any session may live. Any reason but 0x00 publishes the will
         // [MQTT-3.14.4-3].

@@ -7,9 +7,10 @@ use std::fmt::{self, Display};
 use std::time::Duration;
 
 use tacho_codec::{Connect, ReasonCode};
-use tacho_net::{Closed, ConnId, ServerTransport};
+use tacho_net::{ConnId, ServerTransport};
 use tracing::Level;
 
+use crate::ending::{Ending, LastConnection};
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
 
@@ -22,6 +23,7 @@ impl Shard {
         slot: SessionSlot,
         connect: &Connect<'_>,
     ) {
+        self.tell_connected(net, slot);
         if !tracing::enabled!(Level::DEBUG) {
             return;
         }
@@ -45,58 +47,28 @@ impl Shard {
 
     /// A client was refused.
     pub(super) fn log_refusal(&self, net: &Net, conn: ConnId, reason: ReasonCode) {
+        self.tell_refused(net, conn, reason);
         if tracing::enabled!(Level::DEBUG) {
             tracing::debug!(address = %OrUnknown(net.peer_addr(conn)), %reason, "refused");
         }
     }
 
-    /// A client ended its connection.
-    pub(super) fn log_disconnect(&self, net: &Net, slot: SessionSlot, reason: ReasonCode) {
-        self.log_end(net, slot, &format_args!("DISCONNECT by the client: {reason}"));
-    }
-
-    /// The broker ends a client's connection.
-    pub(super) fn log_goodbye(
-        &self,
-        net: &Net,
-        slot: SessionSlot,
-        reason: ReasonCode,
-        why: Option<&'static str>,
-    ) {
-        match why {
-            Some(why) => self.log_end(net, slot, &format_args!("by the broker: {reason}: {why}")),
-            None => self.log_end(net, slot, &format_args!("by the broker: {reason}")),
-        }
-    }
-
-    /// The broker ends the connection of a client that does not read.
-    pub(in crate::shard) fn log_slow_reader(&self, net: &Net, slot: SessionSlot) {
-        self.log_end(net, slot, &"by the broker: the client does not read, and memory is short");
-    }
-
-    /// A connection ended without DISCONNECT.
-    pub(super) fn log_loss(&self, net: &Net, slot: SessionSlot, why: &Closed) {
-        match why {
-            Closed::ByPeer => self.log_end(net, slot, &"closed by the client without DISCONNECT"),
-            Closed::ByUs => self.log_end(net, slot, &"closed by the broker"),
-            Closed::Error(error) => self.log_end(net, slot, &format_args!("lost: {error}")),
-        }
-    }
-
-    fn log_end(&self, net: &Net, slot: SessionSlot, reason: &dyn Display) {
-        if !tracing::enabled!(Level::DEBUG) {
-            return;
-        }
-        let session = &self.sessions[slot];
-        let Some(conn) = session.connection() else { return };
+    /// The connection of a client ends: the log, the session and the watchers of events learn how.
+    pub(in crate::shard) fn note_end(&mut self, net: &Net, slot: SessionSlot, ending: Ending) {
+        let Some(conn) = self.sessions[slot].connection() else { return };
         let (_, since_ns) = self.connections.origin(conn);
-        let length = Duration::from_nanos(net.now_ns().saturating_sub(since_ns));
-        tracing::debug!(
-            client = %session.key().client_id.escape_debug(),
-            reason = %format_args!("\"{reason}\""),
-            duration_s = %format_args!("{:.3}", length.as_secs_f64()),
-            "disconnected"
-        );
+        let duration_ns = net.now_ns().saturating_sub(since_ns);
+        if tracing::enabled!(Level::DEBUG) {
+            tracing::debug!(
+                client = %self.sessions[slot].key().client_id.escape_debug(),
+                reason = %format_args!("\"{ending}\""),
+                duration_s = %format_args!("{:.3}", Duration::from_nanos(duration_ns).as_secs_f64()),
+                "disconnected"
+            );
+        }
+        self.tell_ended(net, slot, &ending);
+        let last = LastConnection { ending, ended_ns: net.now_ns(), duration_ns };
+        self.sessions[slot].note_last_connection(last);
     }
 }
 

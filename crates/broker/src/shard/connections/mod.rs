@@ -239,6 +239,11 @@ impl Connections {
         self.places.get(conn.index()).map_or((0, 0), |place| (place.listener, place.since_ns))
     }
 
+    /// Since when its client has been connected.
+    pub(super) fn connected_ns(&self, conn: ConnId) -> u64 {
+        self.origin(conn).1
+    }
+
     /// Which listener accepted it.
     pub(super) fn listener_of(&self, conn: ConnId) -> u16 {
         self.origin(conn).0

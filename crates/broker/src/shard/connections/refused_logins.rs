@@ -331,11 +331,12 @@ impl Shard {
     fn tell_refused_login(&mut self, net: &Net, conn: ConnId, refused: &RefusedLogin<'_>) {
         let RefusedLogin { client_id, user, protocol, reason, why } = *refused;
         let line = self.access.line(net.now_ns());
-        let audit = &self.shared.access.audit;
-        if line.is_none() && !audit.is_on() {
+        let (audit, events) = (&self.shared.access.audit, &self.shared.events);
+        if line.is_none() && !audit.is_on() && !events.are_watched() {
             return;
         }
         let peer = net.peer_addr(conn);
+        self.tell_login_refused(net, peer, (client_id, user), why);
         if let Some(untold) = line {
             let address = peer.map(|address| address.to_string());
             tracing::info!(

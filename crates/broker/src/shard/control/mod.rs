@@ -1,19 +1,17 @@
 //! What a shard tells the control plane: its loop's figures after each turn, and answers to its
-//! scans, each bounded so that clients do not notice.
+//! questions, each bounded so that clients do not notice; and what it does for operators.
+
+mod clients;
 
 #[cfg(feature = "sim")]
 mod inspect;
+mod topics;
 
-use crate::keys::SessionSlot;
-use crate::query::{ClientRow, ClientScan, Query, ScanOrder, ScannedClients};
-use crate::shard::sessions::Session;
+use crate::query::{Query, Reply};
 use crate::shard::{Net, Shard};
 
 #[cfg(feature = "sim")]
 pub use inspect::{Held, OverLimit, Totals};
-
-/// Sessions looked at for one scan: a few hundred microseconds.
-const SESSIONS_LOOKED_AT: usize = 1_024;
 
 impl Shard {
     /// Tells what the loop has counted. A few plain stores per turn.
@@ -37,79 +35,39 @@ impl Shard {
         stats.bytes_out_total.set(counters.written_bytes);
     }
 
-    /// Sends the answer. The requester may have given up meanwhile, which is harmless.
+    /// Answers the control plane.
     #[cold]
-    pub(super) fn asked(&self, net: &Net, query: Query) {
+    pub(super) fn asked(&mut self, net: &mut Net, query: Query) {
         match query {
-            Query::Pulse(reply) => drop(reply.send(())),
-            Query::Clients(scan, reply) => drop(reply.send(self.clients(net, &scan))),
-        }
-    }
-
-    fn clients(&self, net: &Net, scan: &ClientScan) -> ScannedClients {
-        // Slots are never above the capacity.
-        let slots = self.sessions.slots_end();
-        let end = scan.from.saturating_add(SESSIONS_LOOKED_AT).min(slots);
-        let candidates = (scan.from..end)
-            .filter_map(|slot| Some((slot, self.sessions.get(SessionSlot::new(slot as u32))?)));
-        match scan.order {
-            ScanOrder::Slot => {
-                let mut candidates = candidates.peekable();
-                let rows = candidates
-                    .by_ref()
-                    .take(scan.limit)
-                    .map(|(_, session)| self.client_row(net, session))
-                    .collect();
-                let left = candidates.peek().map(|(slot, _)| *slot);
-                ScannedClients { rows, next: left.or_else(|| (end < slots).then_some(end)) }
+            Query::Pulse(reply) => answer(reply, ()),
+            Query::Clients(scan, reply) => answer(reply, self.clients(net, &scan)),
+            Query::Client(id, reply) => answer(reply, self.client(net, &id)),
+            Query::SubscriptionsOf(id, from, reply) => {
+                answer(reply, self.subscriptions_of(net, &id, from));
             }
-            ScanOrder::Slowest => {
-                let mut slow: Vec<(Slowness, &Session)> = candidates
-                    .filter_map(|(_, session)| Some((slowness(net, session)?, session)))
-                    .collect();
-                slow.sort_by_key(|(slowness, _)| std::cmp::Reverse(*slowness));
-                slow.truncate(scan.limit);
-                let rows = slow.iter().map(|(_, session)| self.client_row(net, session)).collect();
-                ScannedClients { rows, next: (end < slots).then_some(end) }
+            Query::Subscribers(scan, reply) => answer(reply, self.subscribers(net, &scan)),
+            Query::FiltersOf(topic, reply) => {
+                answer(reply, self.routing.matching_filters(&topic));
             }
-        }
-    }
-
-    fn client_row(&self, net: &Net, session: &Session) -> ClientRow {
-        let machine = &session.machine;
-        let connection = session.connection();
-        ClientRow {
-            client_id: session.key().client_id.as_ref().into(),
-            shard: self.id,
-            connected: connection.is_some(),
-            address: connection.and_then(|conn| net.peer_addr(conn)),
-            version: session.version().to_string(),
-            subscriptions: session.subscriptions.len(),
-            queue_len: machine.queue_len(),
-            queue_bytes: machine.queue_bytes(),
-            queue_full: session.is_full(),
-            inflight: machine.inflight_len(),
-            output_bytes: connection.map_or(0, |conn| net.output_bytes(conn)),
-            dropped: session.dropped_total(),
-            blocked_ms: session.pressure.blocked_ms(net.now_ns()),
+            Query::Members(group, limit, reply) => {
+                answer(reply, self.members(net, &group, limit));
+            }
+            Query::Retained(scan, reply) => answer(reply, self.retained_rows(net, scan)),
+            Query::RetainedMessage(topic, reply) => {
+                answer(reply, self.retained_message(net, &topic));
+            }
+            Query::DeleteRetained(topic, reply) => {
+                answer(reply, self.delete_retained(net, &topic));
+            }
+            Query::Publish(publication, reply) => {
+                answer(reply, self.publish_for_operator(net, &publication));
+            }
+            Query::Kick(id, session, reply) => answer(reply, self.kick(net, &id, session)),
         }
     }
 }
 
-/// Whether a client's queue is full, bytes that wait for it, messages that it lost, messages it has
-/// not acknowledged.
-type Slowness = (bool, u64, u64, usize);
-
-/// `None` for a client that keeps up, or is not connected and stops no publisher.
-fn slowness(net: &Net, session: &Session) -> Option<Slowness> {
-    let (connection, is_full) = (session.connection(), session.is_full());
-    if connection.is_none() && !is_full {
-        return None;
-    }
-    let machine = &session.machine;
-    let output_bytes = connection.map_or(0, |conn| net.output_bytes(conn) as u64);
-    let waiting_bytes = machine.queue_bytes() + output_bytes;
-    let dropped = session.dropped_total();
-    let inflight = machine.inflight_len();
-    (waiting_bytes > 0 || dropped > 0).then_some((is_full, waiting_bytes, dropped, inflight))
+/// The requester may have given up meanwhile, which is harmless.
+fn answer<T>(reply: Reply<T>, value: T) {
+    let _ = reply.send(value);
 }

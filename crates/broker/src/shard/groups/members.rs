@@ -88,6 +88,11 @@ impl Members {
         self.slots.is_empty()
     }
 
+    /// The sessions of all members, and their options.
+    pub(super) fn all(&self) -> impl Iterator<Item = (SessionSlot, SubscriptionOptions)> {
+        self.slots.iter().map(|(_, member)| (member.session, member.options))
+    }
+
     /// A new member, not connected.
     pub(super) fn insert(
         &mut self,

@@ -142,6 +142,26 @@ impl LocalGroups {
         self.groups.iter().map(|(_, group)| group.waiting.len())
     }
 
+    /// The members of a group here.
+    pub(super) fn members_of(
+        &self,
+        group: &Group,
+    ) -> impl Iterator<Item = (SessionSlot, SubscriptionOptions)> {
+        let found = self.places.get(group.id()).map(|local| &self.groups[local.index()].members);
+        found.into_iter().flat_map(Members::all)
+    }
+
+    /// The options of a session's membership in a group.
+    pub(super) fn options_of(
+        &self,
+        group: &Group,
+        memberships: &Memberships,
+    ) -> Option<SubscriptionOptions> {
+        let local = self.places.get(group.id())?;
+        let found = memberships.present.iter().find(|membership| membership.local == local)?;
+        Some(self.groups[local.index()].members.get(found.member).options)
+    }
+
     /// The group through which a message arrived, if this shard or the session knows it.
     fn find<'a>(
         &'a self,

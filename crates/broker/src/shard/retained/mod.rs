@@ -28,7 +28,7 @@ use std::sync::Arc;
 use tacho_codec::QoS;
 use tacho_net::ConnId;
 use tacho_session::{Delivery, DropReason};
-use tacho_topic::TopicFilter;
+use tacho_topic::{RetainedCursor, TopicFilter};
 
 use crate::config::Limits;
 use crate::delivery::{Body, Copy, NO_GROUP};
@@ -79,6 +79,22 @@ impl Retained {
     pub(super) fn new(totals: Arc<RetainedTotals>, stats: Arc<ShardStats>) -> Self {
         let store = RetainedStore::new(RetainedCounts::new(totals, stats));
         Self { store, timer: DeadlineTimer::default(), open_requests: VecDeque::new() }
+    }
+
+    /// The retained message of a topic that this shard owns.
+    pub(super) fn get(&self, topic: &str) -> Option<&Message> {
+        self.store.get(topic)
+    }
+
+    /// Up to `len_max` messages whose topics match, and where to continue, if there may be more.
+    pub(super) fn read(
+        &self,
+        len_max: usize,
+        place: (&TopicFilter, RetainedCursor),
+        now_ns: u64,
+        budget: &mut usize,
+    ) -> (Vec<Message>, Option<RetainedCursor>) {
+        self.store.read_up_to(len_max, place, u64::MAX, now_ns, budget)
     }
 
     #[inline]

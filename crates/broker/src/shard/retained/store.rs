@@ -167,7 +167,20 @@ impl RetainedStore {
     pub(super) fn read(
         &self,
         filter: &TopicFilter,
-        mut cursor: RetainedCursor,
+        cursor: RetainedCursor,
+        visible_version: u64,
+        now_ns: u64,
+        budget: &mut usize,
+    ) -> (Vec<Message>, Option<RetainedCursor>) {
+        let len_max = ANSWER_LEN_MAX;
+        self.read_up_to(len_max, (filter, cursor), visible_version, now_ns, budget)
+    }
+
+    /// The same with another limit on the number of messages, at least 1.
+    pub(super) fn read_up_to(
+        &self,
+        len_max: usize,
+        (filter, mut cursor): (&TopicFilter, RetainedCursor),
         visible_version: u64,
         now_ns: u64,
         budget: &mut usize,
@@ -179,7 +192,7 @@ impl RetainedStore {
                 bytes += message.size_bytes();
                 messages.push(message.clone());
             }
-            messages.len() < ANSWER_LEN_MAX && bytes < ANSWER_BYTES
+            messages.len() < len_max && bytes < ANSWER_BYTES
         };
         let mut steps = REQUEST_STEPS_MAX.min(*budget);
         let given = steps;
@@ -196,7 +209,6 @@ impl RetainedStore {
         self.counts.bytes()
     }
 
-    #[cfg(test)]
     pub(super) fn get(&self, topic: &str) -> Option<&Message> {
         self.index.get(topic)
     }

@@ -35,7 +35,6 @@ impl RetainedTotals {
     }
 
     /// Number of messages and their bytes.
-    #[cfg(any(test, feature = "sim"))]
     pub(crate) fn now(&self) -> (usize, u64) {
         (self.count.load(Relaxed), self.bytes.load(Relaxed))
     }

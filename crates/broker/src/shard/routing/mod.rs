@@ -116,6 +116,20 @@ impl Routing {
         self.index.get(filter, slot).copied()
     }
 
+    /// The filters of this shard that match a topic.
+    pub(super) fn matching_filters(&self, topic: &str) -> Vec<String> {
+        self.index.matching_filters(topic)
+    }
+
+    /// Up to so many subscribers of a filter from a place on, and how many there are in all.
+    pub(super) fn subscribers_from(
+        &self,
+        (filter, from, limit): (&TopicFilter, usize, usize),
+        mut found: impl FnMut(SessionSlot, SubscriptionOptions),
+    ) -> usize {
+        self.index.subscribers_from(filter, from, limit, |slot, options| found(*slot, *options))
+    }
+
     /// Adds a session's subscription or replaces its options. What the route map has to learn of it
     /// goes to `changes`.
     pub(super) fn insert(

@@ -29,7 +29,6 @@ impl SubscriptionTotals {
     }
 
     /// Subscriptions and their bytes.
-    #[cfg(feature = "sim")]
     pub(crate) fn now(&self) -> (usize, u64) {
         (self.count.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }

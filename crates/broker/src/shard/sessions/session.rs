@@ -10,6 +10,7 @@ use super::partial::PartialPacket;
 use super::terms::PeerTerms;
 use crate::config::{QueuePolicy, overflow_of};
 use crate::delivery::Copy;
+use crate::ending::LastConnection;
 use crate::keys::{ClientKey, LinkIndex};
 use crate::message::Source;
 use crate::publish_limit::PublishMeter;
@@ -40,6 +41,8 @@ pub(in crate::shard) struct Session {
     pub(super) is_full: bool,
     partial: PartialPacket,
     pub(super) timer: DeadlineTimer,
+    /// Of the last one that has ended since the broker started. Boxed: many sessions have none.
+    last_connection: Option<Box<LastConnection>>,
     /// Places of messages in its queue and window, as [`Sessions`](super::Sessions) counts them.
     pub(super) places: u32,
     /// The protocol. What it records goes through [`Shard::act`](crate::shard::Shard::act).
@@ -98,6 +101,7 @@ impl Session {
             is_full: false,
             partial: PartialPacket::default(),
             timer: DeadlineTimer::default(),
+            last_connection: None,
             places: 0,
             machine,
             subscriptions,
@@ -143,6 +147,19 @@ impl Session {
     /// Whether its client is another broker's bridge.
     pub(in crate::shard) fn is_bridge(&self) -> bool {
         self.peer == Peer::Bridge
+    }
+
+    /// Its connection has ended in this way.
+    pub(in crate::shard) fn note_last_connection(&mut self, last: LastConnection) {
+        match &mut self.last_connection {
+            Some(known) => **known = last,
+            none => *none = Some(Box::new(last)),
+        }
+    }
+
+    /// Its last connection that has ended since the broker started.
+    pub(in crate::shard) fn last_connection(&self) -> Option<&LastConnection> {
+        self.last_connection.as_deref()
     }
 
     /// What its peer accepts.

@@ -1,0 +1,181 @@
+//! The management API, `/api/v1`: on a Unix socket for the processes of the broker's own user, and
+//! by HTTP on loopback for programs with a key.
+//!
+//! It runs on the thread of the control plane. What it asks shards is cut into pieces that clients
+//! do not notice; what it changes goes to the audit log.
+
+mod answers;
+mod bans;
+mod clients;
+mod configuration;
+mod cursor;
+mod events;
+mod gate;
+mod groups;
+mod keys;
+mod operations;
+mod publish;
+mod retained;
+mod socket;
+mod status;
+mod store;
+mod subscribers;
+mod users;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::middleware::{from_fn, from_fn_with_state};
+use tacho_http::{Counters, Limits};
+use tokio::sync::{Mutex, Semaphore};
+
+use super::View;
+use super::routes::guard;
+use crate::access::{AccessControl, AuditEvent, AuditKind, Name};
+use crate::certificates::Certificates;
+use crate::config::Config;
+use crate::policy::Policy;
+use crate::shard::Shared;
+
+use gate::{Caller, KeyGate};
+
+pub(crate) use socket::BoundSocket;
+pub use socket::{SocketError, folder as management_folder};
+pub(crate) use store::ManagementStore;
+
+/// Connections to each of the doors; when there are more, one that is idle gives way.
+const CONNECTIONS_MAX: usize = 32;
+/// How long a search through all sessions waits for another one.
+const SEARCH_WAIT: Duration = Duration::from_secs(4);
+
+/// What the API needs to know of the broker beside what the control plane knows.
+pub(crate) struct ManagedBroker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) access: AccessControl,
+    pub(crate) certificates: Certificates,
+    pub(crate) config: Config,
+    /// The addresses that the broker listens on.
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) store: ManagementStore,
+}
+
+/// Where the API is served.
+#[derive(Default)]
+pub(crate) struct Doors {
+    pub(crate) socket: Option<BoundSocket>,
+    pub(crate) listener: Option<TcpListener>,
+}
+
+impl Doors {
+    pub(crate) const fn are_any(&self) -> bool {
+        self.socket.is_some() || self.listener.is_some()
+    }
+
+    /// The path of the socket.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.socket.as_ref().map(BoundSocket::path)
+    }
+
+    /// The address of the listener.
+    pub(crate) fn address(&self) -> io::Result<Option<SocketAddr>> {
+        self.listener.as_ref().map(TcpListener::local_addr).transpose()
+    }
+}
+
+/// What all requests share.
+#[derive(Clone)]
+struct Api(Arc<ApiShared>);
+
+struct ApiShared {
+    view: Arc<View>,
+    broker: ManagedBroker,
+    gate: KeyGate,
+    /// Held during a search through all sessions: one at a time.
+    search: Mutex<()>,
+    /// Places of watchers of events.
+    watchers: Arc<Semaphore>,
+}
+
+impl Api {
+    fn view(&self) -> &View {
+        &self.0.view
+    }
+
+    fn broker(&self) -> &ManagedBroker {
+        &self.0.broker
+    }
+
+    fn gate(&self) -> &KeyGate {
+        &self.0.gate
+    }
+
+    /// Users, rules and bans of the files, as they are in force.
+    fn policy(&self) -> Arc<Policy> {
+        self.broker().access.policy()
+    }
+
+    /// Notes in the audit log what an operator has done.
+    fn note(&self, caller: &Caller, action: &'static str, event: AuditEvent) {
+        let by = Some(Name::new(caller.name()));
+        let event = AuditEvent { event: AuditKind::Managed, action: Some(action), by, ..event };
+        self.broker().shared.access.audit.note(event);
+    }
+}
+
+/// Serves the API until the control plane ends.
+pub(super) async fn serve(view: Arc<View>, broker: ManagedBroker, doors: Doors) {
+    let gate = KeyGate::new(broker.config.management.requests_per_s_max);
+    let watchers = Arc::new(Semaphore::new(events::WATCHERS_MAX));
+    let api = Api(Arc::new(ApiShared { view, broker, gate, search: Mutex::default(), watchers }));
+    let Doors { socket, listener } = doors;
+    tokio::join!(serve_socket(api.clone(), socket), serve_http(api, listener));
+}
+
+/// Bounds of connections. A body that is too long is refused before its connection is.
+fn limits(api: &Api) -> Limits {
+    let limits = Limits::with_places(CONNECTIONS_MAX);
+    let request_bytes_max = limits.request_bytes_max + 2 * operations::body_bytes_max(api);
+    Limits { request_bytes_max, ..limits }
+}
+
+async fn serve_socket(api: Api, socket: Option<BoundSocket>) {
+    let Some(socket) = socket else { return };
+    let listener = match socket.listener() {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!(%error, "the management socket cannot be used"),
+    };
+    let limits = limits(&api);
+    let router = operations::router(api).layer(from_fn(gate::enter_by_socket));
+    let served = tacho_http::serve_socket(
+        (listener, socket::admits),
+        router,
+        limits,
+        Arc::<Counters>::default(),
+        std::future::pending(),
+    );
+    if let Err(error) = served.await {
+        tracing::error!(%error, "the management socket is no longer served");
+    }
+}
+
+async fn serve_http(api: Api, listener: Option<TcpListener>) {
+    let Some(listener) = listener else { return };
+    let limits = limits(&api);
+    let router = operations::router(api.clone())
+        .layer(from_fn_with_state(api, gate::enter_by_key))
+        // It listens on loopback only.
+        .layer(from_fn_with_state(true, guard));
+    let served = tacho_http::serve(
+        listener,
+        router,
+        limits,
+        Arc::<Counters>::default(),
+        std::future::pending(),
+    );
+    if let Err(error) = served.await {
+        tracing::error!(%error, "the management API is no longer served by HTTP");
+    }
+}

@@ -1,0 +1,286 @@
+//! The operations of the API: one table from which the server and its description are made.
+
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, delete, get, post};
+use axum::{Json, Router};
+use tacho_http::{ApiDescription, ApiError, Operation, RequestBody, Role};
+
+use super::{
+    Api, bans, clients, configuration, events, gate, groups, keys, publish, retained, status,
+    subscribers, users,
+};
+
+/// Where all of them are.
+const BASE: &str = "/api/v1";
+/// Bytes of a request beside the payload of a message, which grows in base64 and in JSON.
+const BODY_BYTES_MIN: usize = 64 << 10;
+
+const fn view(
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    query: &'static [&'static str],
+    answer: &'static str,
+) -> Operation {
+    let (method, role, body) = ("get", Role::Viewer, RequestBody::None);
+    Operation { method, path, id, summary, role, body, query, answer: (200, answer) }
+}
+
+const fn act(
+    (method, path): (&'static str, &'static str),
+    id: &'static str,
+    summary: &'static str,
+    body: RequestBody,
+    query: &'static [&'static str],
+    answer: (u16, &'static str),
+) -> Operation {
+    Operation { method, path, id, summary, role: Role::Operator, body, query, answer }
+}
+
+const fn administer(operation: Operation) -> Operation {
+    Operation { role: Role::Administrator, ..operation }
+}
+
+const NONE: RequestBody = RequestBody::None;
+const PAGE: [&str; 2] = ["limit", "cursor"];
+const CLIENTS: [&str; 7] = ["client_id", "prefix", "user", "address", "state", "limit", "cursor"];
+const EVENTS: [&str; 4] = ["events", "client_id", "prefix", "user"];
+
+/// All operations.
+const OPERATIONS: [Operation; 31] = [
+    view("/status", "status", "The broker in a few figures", &[], "Status"),
+    view("/session", "session", "What the caller of this request may do", &[], "Caller"),
+    view("/clients", "clients", "Clients, filtered, page by page", &CLIENTS, "ClientPage"),
+    view("/clients/{client_id}", "client", "All there is to know of a client", &[], "Client"),
+    view(
+        "/clients/{client_id}/subscriptions",
+        "subscriptions",
+        "What a client has subscribed to",
+        &["cursor"],
+        "SubscriptionPage",
+    ),
+    act(
+        ("delete", "/clients/{client_id}"),
+        "kick",
+        "Disconnect a client; with session=end its session ends, too",
+        NONE,
+        &["session"],
+        (200, "Kicked"),
+    ),
+    view(
+        "/subscribers",
+        "subscribers",
+        "Who has subscribed to exactly this filter",
+        &["!filter", "limit", "cursor"],
+        "SubscriberPage",
+    ),
+    view(
+        "/receivers",
+        "receivers",
+        "Who would get a message to this topic, and by which filter",
+        &["!topic", "limit", "cursor"],
+        "ReceiverPage",
+    ),
+    view("/groups", "groups", "Shared groups and their queues", &PAGE, "GroupPage"),
+    view("/group", "group", "A shared group with its members", &["!filter"], "Group"),
+    view(
+        "/retained",
+        "retained",
+        "Topics with retained messages that match a filter",
+        &["filter", "limit", "cursor"],
+        "RetainedPage",
+    ),
+    view("/retained/message", "retained_message", "A retained message", &["!topic"], "Retained"),
+    act(
+        ("delete", "/retained"),
+        "delete_retained",
+        "Delete the retained message of a topic, or those of a filter, up to 1000",
+        NONE,
+        &["topic", "filter", "cursor"],
+        (200, "Deleted"),
+    ),
+    act(
+        ("post", "/publish"),
+        "publish",
+        "Publish a message",
+        RequestBody::Json("Publication"),
+        &[],
+        (200, "Published"),
+    ),
+    view("/bans", "bans", "Bans in force, with where they come from", &[], "BanList"),
+    act(
+        ("post", "/bans"),
+        "ban",
+        "Ban an address, a range, a client identifier or a user",
+        RequestBody::Json("Ban"),
+        &[],
+        (204, ""),
+    ),
+    act(
+        ("delete", "/bans"),
+        "unban",
+        "Lift a ban of an operator or for an offence",
+        NONE,
+        &["address", "client_id", "user"],
+        (204, ""),
+    ),
+    view("/users", "users", "Users of the password files, with their roles", &PAGE, "UserPage"),
+    view("/roles", "roles", "Roles of the rules file", &[], "RoleList"),
+    view("/listeners", "listeners", "Where clients connect", &[], "ListenerList"),
+    view("/limits", "limits", "The broker's limits, and how much is used", &[], "LimitList"),
+    view("/bridges", "bridges", "Bridges and their connections", &[], "BridgeList"),
+    view("/journal", "journal", "Size, garbage and condition of the journal", &[], "Journal"),
+    view(
+        "/config",
+        "config",
+        "The configuration in force, with where each value comes from",
+        &[],
+        "Configuration",
+    ),
+    act(
+        ("post", "/reload"),
+        "reload",
+        "Read certificates, users, rules and bans again, as SIGHUP does",
+        NONE,
+        &[],
+        (200, "Reloaded"),
+    ),
+    view("/metrics", "metrics", "The metrics in the format of Prometheus", &[], "text/plain"),
+    view("/events", "events", "Events of clients and bridges", &EVENTS, "text/event-stream"),
+    administer(view("/keys", "keys", "Keys of this API", &[], "KeyList")),
+    administer(act(
+        ("post", "/keys"),
+        "add_key",
+        "Make a key, which is told once",
+        RequestBody::Json("KeyRequest"),
+        &[],
+        (201, "MadeKey"),
+    )),
+    administer(act(("delete", "/keys/{name}"), "remove_key", "Remove a key", NONE, &[], (204, ""))),
+    view("/openapi.json", "openapi", "This description", &[], "Document"),
+];
+
+const DESCRIPTION: ApiDescription = ApiDescription {
+    title: "Tacho broker",
+    summary: "Look into a running broker, and operate it.",
+    version: env!("CARGO_PKG_VERSION"),
+    base: BASE,
+    security: "key",
+    components: include_str!("components.json"),
+    operations: &OPERATIONS,
+};
+
+/// Bytes of the body of a request.
+pub(super) fn body_bytes_max(api: &Api) -> usize {
+    BODY_BYTES_MIN + 2 * api.broker().config.limits.packet_size_max as usize
+}
+
+/// The server of all operations.
+pub(super) fn router(api: Api) -> Router {
+    let body_bytes_max = body_bytes_max(&api);
+    let add = |router: Router<Api>, operation: &Operation| match handler(operation.id) {
+        Some(handler) => {
+            let handler = handler.layer(from_fn_with_state(operation.role, gate::require));
+            router.route(&format!("{BASE}{}", operation.path), handler)
+        }
+        None => router,
+    };
+    let router = OPERATIONS.iter().fold(Router::new(), add);
+    router.fallback(no_operation).layer(DefaultBodyLimit::max(body_bytes_max)).with_state(api)
+}
+
+async fn no_operation() -> ApiError {
+    ApiError::not_found(format!("there is no such operation; {BASE}/openapi.json lists them"))
+}
+
+/// What answers an operation.
+fn handler(id: &str) -> Option<MethodRouter<Api>> {
+    Some(match id {
+        "status" => get(status::status),
+        "session" => get(keys::caller),
+        "clients" => get(clients::list),
+        "client" => get(clients::client),
+        "subscriptions" => get(clients::subscriptions),
+        "kick" => delete(clients::kick),
+        "subscribers" => get(subscribers::of_filter),
+        "receivers" => get(subscribers::of_topic),
+        "groups" => get(groups::list),
+        "group" => get(groups::group),
+        "retained" => get(retained::list),
+        "retained_message" => get(retained::read),
+        "delete_retained" => delete(retained::delete),
+        "publish" => post(publish::publish),
+        "bans" => get(bans::list),
+        "ban" => post(bans::ban),
+        "unban" => delete(bans::unban),
+        "users" => get(users::users),
+        "roles" => get(users::roles),
+        "listeners" => get(status::listeners),
+        "limits" => get(status::limits),
+        "bridges" => get(status::bridges),
+        "journal" => get(status::journal),
+        "config" => get(configuration::effective),
+        "reload" => post(configuration::reload),
+        "metrics" => get(status::metrics),
+        "events" => get(events::events),
+        "keys" => get(keys::list),
+        "add_key" => post(keys::add),
+        "remove_key" => delete(keys::remove),
+        "openapi" => get(async || Json(DESCRIPTION.document())),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn every_operation_is_served_and_described_once() {
+        let described = DESCRIPTION.document();
+        let mut ids = BTreeSet::new();
+        for operation in &OPERATIONS {
+            assert!(handler(operation.id).is_some(), "{} is not served", operation.id);
+            assert!(ids.insert(operation.id), "{} is there twice", operation.id);
+            let found = &described["paths"][format!("{BASE}{}", operation.path)][operation.method];
+            assert_eq!(found["operationId"], operation.id, "{}", operation.path);
+        }
+        assert!(handler("nothing").is_none());
+        for operation in &OPERATIONS {
+            let is_viewers = operation.role == Role::Viewer;
+            let looks = operation.method == "get" && operation.id != "keys";
+            assert_eq!(is_viewers, looks, "{}", operation.id);
+        }
+    }
+
+    #[test]
+    fn every_schema_that_is_named_is_there_and_every_one_there_is_named() {
+        let described = DESCRIPTION.document();
+        let schemas = described["components"]["schemas"].as_object().expect("has schemas");
+        let mut named = BTreeSet::new();
+        references(&described, &mut named);
+        for name in &named {
+            let path = name.strip_prefix('#').expect("is of this document");
+            assert!(described.pointer(path).is_some(), "{name} is not there");
+        }
+        for name in schemas.keys() {
+            assert!(named.contains(&format!("#/components/schemas/{name}")), "{name} is not used");
+        }
+    }
+
+    fn references(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(map) => {
+                found.extend(map.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                map.values().for_each(|value| references(value, found));
+            }
+            Value::Array(list) => list.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+}
