@@ -46,13 +46,14 @@ pub use authentication::{
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
     AccessSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId, CertificateLogin,
-    Config, ConfigError, ConnectionLimits, Durability, EffectiveValue, EgressRule, HttpBackends, HttpMethod,
-    HttpSettings, IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, ListenerBackend,
-    LogArea, LogFormat, LogLevel, LogSettings, ManagementSettings, ManagementSocket, Mapping, OnDeny, OnExpiry, OnRevoked, OnUnavailable,
-    Overload, PSK_REMEDY, Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge,
-    RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote, RevokedQueue, SHARDS_MAX,
-    Secret, SecretHeader, SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template,
-    TemplateError, TokenPlace, Transport, TrustedProxies, ValueSource, Values, parse_address,
+    Config, ConfigError, ConnectionLimits, Durability, EffectiveValue, EgressRule, HttpBackends,
+    HttpMethod, HttpSettings, IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener,
+    ListenerBackend, LogArea, LogFormat, LogLevel, LogSettings, ManagementSettings,
+    ManagementSocket, Mapping, OnDeny, OnExpiry, OnRevoked, OnUnavailable, Overload, PSK_REMEDY,
+    Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge, RawBridgeTls, RawConfig,
+    RawListener, RawRule, RawTls, Remote, RevokedQueue, SHARDS_MAX, Secret, SecretHeader,
+    SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template, TemplateError,
+    TokenPlace, Transport, TrustedProxies, ValueSource, Values, parse_address,
 };
 pub use control::{HealthCheck, SocketError, Unhealthy, management_folder};
 pub use durable::JournalError;

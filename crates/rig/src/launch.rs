@@ -119,7 +119,8 @@ struct Line {
 impl Line {
     fn new(program: PathBuf) -> Self {
         let mut command = Command::new(program);
-        command.arg("broker");
+        // A run has its broker for itself: there is nothing to operate.
+        command.args(["broker", "--management-socket", "none"]);
         without_secrets(&mut command);
         Self { command, shown: "tacho broker".to_owned() }
     }

@@ -1,5 +1,7 @@
 //! `tacho broker`: the broker by itself, until a signal ends it.
 
+mod given;
+
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,8 +14,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use tacho_broker::{
     AccessControl, BridgeConfig, Broker, Certificates, Config, ConfigError, Level, Listener,
-    LogFormat, LogSettings, PSK_REMEDY, RawConfig, RawListener, RawTls, SelfSigned, ShardStats,
-    SharedStrategy, StartError, Stopper, check_access, parse_address, self_signed,
+    LogFormat, LogSettings, ManagementSocket, PSK_REMEDY, RawConfig, RawListener, RawTls,
+    SelfSigned, ShardStats, SharedStrategy, StartError, Stopper, ValueSource, check_access,
+    parse_address, self_signed,
 };
 use tacho_output::target::OUTPUTS_VARIABLE;
 use tracing_subscriber::filter::LevelFilter;
@@ -124,6 +127,17 @@ pub(crate) struct BrokerArgs {
     /// Allow a --metrics address that is not on loopback: everyone who reaches it sees the figures.
     #[arg(long)]
     metrics_allow_remote: bool,
+    /// The Unix socket for `tacho ctl`: `auto`, `none` or a path [default: auto, which is
+    /// $XDG_RUNTIME_DIR/tacho/PORT.sock, else /run/tacho/PORT.sock]. Only this user may open it.
+    #[arg(long, value_name = "SOCKET")]
+    management_socket: Option<ManagementSocket>,
+    /// Serve the management API by HTTP at this host:port on loopback, or at a port on 127.0.0.1,
+    /// to programs with a key; needs --management-store.
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    management_listen: Option<SocketAddr>,
+    /// Keep the keys of the management API and the bans that operators make in DIR.
+    #[arg(long, value_name = "DIR")]
+    management_store: Option<PathBuf>,
     /// Send the metrics once a second to a service or a file, beside /metrics; may be given several
     /// times. Default: the outputs of the configuration file, or those in TACHO_OUT.
     ///
@@ -197,6 +211,7 @@ impl BrokerArgs {
             && let Ok(text) = std::env::var(OUTPUTS_VARIABLE)
         {
             raw.outputs = text.split_whitespace().map(str::to_owned).collect();
+            raw.given.push(("outputs", ValueSource::Environment));
         }
         if self.metrics_allow_remote {
             raw.metrics_allow_remote = Some(true);
@@ -215,6 +230,8 @@ impl BrokerArgs {
         limits.inflight_max = self.inflight_max.unwrap_or(limits.inflight_max);
         limits.session_queue_len_max =
             self.session_queue_len_max.unwrap_or(limits.session_queue_len_max);
+        self.set_management(&mut raw);
+        raw.given.extend(self.given().into_iter().map(|key| (key, ValueSource::Flag)));
         Ok(raw)
     }
 
@@ -387,9 +404,7 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         .context("cannot handle signals")?;
     let about = About::new(&config);
     let broker = match Broker::start(config) {
-        Err(
-            error @ (StartError::Config(_) | StartError::Journal { .. } | StartError::Outputs(_)),
-        ) => return refused(error.to_string()),
+        Err(error) if is_of_configuration(&error) => return refused(error.to_string()),
         started => started?,
     };
     about.log(&broker);
@@ -489,6 +504,17 @@ fn about_listeners(broker: &Broker) -> String {
     format!("listening on {}", addresses.join(", "))
 }
 
+/// Whether the configuration has to be another one.
+const fn is_of_configuration(error: &StartError) -> bool {
+    matches!(
+        error,
+        StartError::Config(_)
+            | StartError::Journal { .. }
+            | StartError::Outputs(_)
+            | StartError::ManagementSocket(_)
+    )
+}
+
 /// A counter or gauge, summed over the shards.
 fn total(stats: &[Arc<ShardStats>], name: &str) -> u64 {
     let all = stats.iter().flat_map(|shard| shard.values());
@@ -543,6 +569,12 @@ impl About {
         );
         if let Some(address) = broker.metrics_address() {
             tracing::info!("metrics at http://{address}/metrics");
+        }
+        if let Some(path) = broker.management_socket() {
+            tracing::info!("`tacho ctl` finds this broker at {}", path.display());
+        }
+        if let Some(address) = broker.management_address() {
+            tracing::info!("management API at http://{address}/api/v1");
         }
     }
 }

@@ -17,6 +17,7 @@ mod compare;
 mod console_preview;
 mod console_toolbox;
 mod convert;
+mod ctl;
 mod doctor;
 mod estimates;
 mod exit;
@@ -37,6 +38,7 @@ mod serve_command;
 mod service;
 mod shell_help;
 mod signals;
+mod table;
 mod ui_arguments;
 
 use std::process::ExitCode;
@@ -89,6 +91,7 @@ enum Command {
     Calibrate(calibrate::CalibrateArguments),
     Doctor(doctor::DoctorArguments),
     Broker(Box<broker_command::BrokerArgs>),
+    Ctl(ctl::CtlArguments),
     Pub(Box<quick::PublishArguments>),
     Sub(Box<quick::SubscribeArguments>),
     /// Show the state of a broker's bridges, or test them.
@@ -131,6 +134,7 @@ fn main() -> ExitCode {
         Command::Pub(arguments) => quick::publish(arguments),
         Command::Sub(arguments) => quick::subscribe(arguments),
         Command::Bridge(arguments) => bridge::bridge(arguments),
+        Command::Ctl(arguments) => ctl::ctl(arguments),
         Command::Journal(arguments) => journal_command::journal(arguments),
         Command::Passwd(arguments) => passwd_command::passwd(arguments),
         Command::Acl(arguments) => acl_command::acl(arguments),

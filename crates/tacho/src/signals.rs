@@ -15,3 +15,17 @@ pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     }
     Ok(stop)
 }
+
+/// Ends the process with 0 on SIGINT and SIGTERM: for what waits without an end, and has nothing
+/// to put in order.
+pub(crate) fn end_well() -> Result<(), Failure> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            std::process::exit(exit::OK.into());
+        }
+    });
+    Ok(())
+}

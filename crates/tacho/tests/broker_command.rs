@@ -136,7 +136,7 @@ fn each_connection_has_a_line_at_its_begin_and_its_end() {
 /// The default log has no line per connection.
 #[test]
 fn connections_are_not_logged_unless_asked() {
-    let mut broker = Broker::start(&["--listen", "0"]);
+    let mut broker = Broker::start(&["--listen", "0", "--management-socket", "none"]);
     let mut client = Client::open(broker.address, Version::V5);
     client.connect(&connect("a", Version::V5));
     client.disconnect();

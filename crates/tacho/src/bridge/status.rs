@@ -6,6 +6,7 @@ use tacho_rig::{BridgeAnswer, BridgeClient, BridgeFigures, BridgeState};
 
 use super::{StatusArguments, config, no_such_bridge};
 use crate::exit::{self, Failure};
+use crate::table::{bytes, span, table};
 
 /// How long the broker may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -148,46 +149,6 @@ fn dropped(figures: &BridgeFigures) -> impl Iterator<Item = (&'static str, u64)>
     ]
     .into_iter()
     .filter(|(_, count)| *count > 0)
-}
-
-/// Columns of equal width, the first `left` of them (and the last, if it has no head) to the left.
-fn table(rows: &[Vec<String>], left: usize) -> String {
-    let count = rows.first().map_or(0, Vec::len);
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| {
-            let is_prose = rows[0][at].is_empty();
-            if at < left || is_prose {
-                format!("{cell:<width$}")
-            } else {
-                format!("{cell:>width$}")
-            }
-        });
-        let line: Vec<String> = cells.collect();
-        text.push_str(line.join("  ").trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-/// `3 d 4 h`, `5 min`, `20 s`.
-fn span(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds / 60),
-        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
-    }
-}
-
-fn bytes(count: u64) -> String {
-    match count {
-        0..10_240 => format!("{count} B"),
-        10_240..10_485_760 => format!("{} KiB", count >> 10),
-        _ => format!("{} MiB", count >> 20),
-    }
 }
 
 #[cfg(test)]

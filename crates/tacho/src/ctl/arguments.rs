@@ -1,0 +1,338 @@
+//! What `tacho ctl` is told.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::target::CtlTargetArguments;
+
+const CODES: &str = "Exit codes: 0 done, 1 wrong usage or an unexpected error, 104 there is no such \
+                     thing, it cannot be done so, or the key does not allow it, 112 the broker \
+                     does not answer. docs/management.md has examples.";
+
+/// Look into a running broker, and operate it.
+///
+/// On the broker's host and as its user it needs nothing: it finds the broker's Unix socket. Where
+/// several brokers run, --socket chooses one; by HTTP it needs --url and --key-file.
+#[derive(Args, Debug)]
+#[command(after_help = CODES)]
+pub(crate) struct CtlArguments {
+    #[command(flatten)]
+    pub(super) target: CtlTargetArguments,
+
+    /// Print the answer as JSON
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+
+    /// Repeat a command that looks, every so many seconds, until Ctrl-C
+    #[arg(long, global = true, value_name = "SECONDS",
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(super) watch: Option<u64>,
+
+    #[command(subcommand)]
+    pub(super) command: CtlCommand,
+}
+
+impl CtlCommand {
+    /// Whether it changes nothing, and ends by itself.
+    pub(super) const fn looks(&self) -> bool {
+        match self {
+            Self::Kick(_) | Self::Publish(_) | Self::Reload | Self::Events(_) => false,
+            Self::Retained { command } => !matches!(command, RetainedCommand::Delete { .. }),
+            Self::Bans { command } => matches!(command, BansCommand::List),
+            Self::Keys { command } => matches!(command, KeysCommand::List),
+            _ => true,
+        }
+    }
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum CtlCommand {
+    /// The broker in a few figures
+    Status,
+    /// List clients, connected or away
+    Clients(ClientsArguments),
+    /// All there is to know of a client, with the reason of its last disconnect
+    Client {
+        /// Client identifier
+        client_id: String,
+    },
+    /// Disconnect a client
+    Kick(KickArguments),
+    /// What a client has subscribed to
+    Subscriptions {
+        /// Client identifier
+        client_id: String,
+    },
+    /// Who has subscribed to exactly this filter
+    Subscribers(SubscribersArguments),
+    /// Who would get a message to this topic, and by which filter
+    Topic(TopicArguments),
+    /// List, read and delete retained messages
+    Retained {
+        #[command(subcommand)]
+        command: RetainedCommand,
+    },
+    /// Publish a message
+    Publish(CtlPublishArguments),
+    /// List shared groups and what waits for them
+    Groups(PageArguments),
+    /// The members of a shared group
+    Group {
+        /// The group as its members subscribe to it: '$share/GROUP/FILTER'
+        filter: String,
+    },
+    /// List, add and remove bans
+    Bans {
+        #[command(subcommand)]
+        command: BansCommand,
+    },
+    /// List the users of the password files, with their roles
+    Users(PageArguments),
+    /// List the roles of the rules file
+    Roles,
+    /// List where clients connect
+    Listeners,
+    /// List the broker's limits, and how much is used
+    Limits,
+    /// How bridges stand
+    Bridges,
+    /// Size, garbage and condition of the journal
+    Journal,
+    /// The configuration in force, with where each value comes from
+    Config(ConfigArguments),
+    /// Read certificates, users, rules and bans again, as SIGHUP does
+    Reload,
+    /// The metrics in the format of Prometheus
+    Metrics,
+    /// The description of the API (OpenAPI)
+    Openapi,
+    /// Follow events until Ctrl-C: clients that come, go and are refused, bridges that go up and
+    /// down
+    Events(EventsArguments),
+    /// List, make and remove keys for the API by HTTP
+    Keys {
+        #[command(subcommand)]
+        command: KeysCommand,
+    },
+}
+
+/// How much of a list.
+#[derive(Args, Debug)]
+pub(super) struct PageArguments {
+    /// Rows at most
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) limit: u64,
+
+    /// All rows
+    #[arg(long, conflicts_with = "limit")]
+    pub(super) all: bool,
+}
+
+impl PageArguments {
+    pub(super) const fn rows_max(&self) -> usize {
+        if self.all { usize::MAX } else { self.limit as usize }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ClientsArguments {
+    /// Client identifiers that begin so
+    #[arg(long, value_name = "TEXT")]
+    pub(super) prefix: Option<String>,
+
+    /// Clients of this user
+    #[arg(long, value_name = "USER")]
+    pub(super) user: Option<String>,
+
+    /// Clients that are connected from this address or range, such as 192.0.2.0/24
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) address: Option<String>,
+
+    /// Clients that are connected, or sessions whose client is away
+    #[arg(long, value_name = "STATE", value_parser = ["connected", "away"])]
+    pub(super) state: Option<String>,
+
+    #[command(flatten)]
+    pub(super) page: PageArguments,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct KickArguments {
+    /// Client identifier
+    pub(super) client_id: String,
+
+    /// End its session, too: subscriptions and queued messages are gone
+    #[arg(long)]
+    pub(super) end_session: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct SubscribersArguments {
+    /// The topic filter, letter by letter
+    pub(super) filter: String,
+
+    #[command(flatten)]
+    pub(super) page: PageArguments,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct TopicArguments {
+    /// The topic
+    pub(super) topic: String,
+
+    #[command(flatten)]
+    pub(super) page: PageArguments,
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum RetainedCommand {
+    /// List topics with retained messages
+    List {
+        /// Those that match this filter. Default: all, except $SYS
+        filter: Option<String>,
+
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Print a retained message
+    Show {
+        /// The topic
+        topic: String,
+    },
+    /// Delete the retained message of a topic, or those of a filter
+    Delete {
+        /// The topic
+        #[arg(required_unless_present = "filter")]
+        topic: Option<String>,
+
+        /// All retained messages whose topics match
+        #[arg(long, value_name = "FILTER", conflicts_with = "topic")]
+        filter: Option<String>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(super) struct CtlPublishArguments {
+    /// The topic
+    #[arg(short, long, value_name = "TOPIC")]
+    pub(super) topic: String,
+
+    /// The payload as text. Default: empty
+    #[arg(short, long, value_name = "TEXT")]
+    pub(super) message: Option<String>,
+
+    /// A file with the payload
+    #[arg(short, long, value_name = "FILE", conflicts_with = "message")]
+    pub(super) file: Option<PathBuf>,
+
+    /// QoS of the message
+    #[arg(short, long, value_name = "QOS", default_value_t = 0,
+          value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub(super) qos: u8,
+
+    /// Retain the message
+    #[arg(short, long)]
+    pub(super) retain: bool,
+
+    /// Seconds after which the message is worth nothing
+    #[arg(long, value_name = "SECONDS")]
+    pub(super) expiry: Option<u32>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum BansCommand {
+    /// List bans, with where they come from
+    List,
+    /// Ban something; its clients are disconnected
+    Add {
+        #[command(flatten)]
+        of: BannedArguments,
+
+        /// Why; the client and the log learn it
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+
+        /// When it ends, such as 2026-12-31T18:00:00Z. Default: never
+        #[arg(long, value_name = "TIME", conflicts_with = "seconds")]
+        until: Option<String>,
+
+        /// After how many seconds it ends
+        #[arg(long = "for", id = "seconds", value_name = "SECONDS")]
+        seconds: Option<u32>,
+    },
+    /// Lift a ban of an operator or for an offence
+    Remove {
+        #[command(flatten)]
+        of: BannedArguments,
+    },
+}
+
+/// What a ban is of.
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub(super) struct BannedArguments {
+    /// An address or a range, such as 192.0.2.0/24
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) address: Option<String>,
+
+    /// A client identifier
+    #[arg(long, value_name = "ID")]
+    pub(super) client_id: Option<String>,
+
+    /// A user
+    #[arg(long, value_name = "USER")]
+    pub(super) user: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ConfigArguments {
+    /// Only what is not the default
+    #[arg(long)]
+    pub(super) changed: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct EventsArguments {
+    /// Only these: connected, disconnected, taken_over, refused, login_refused, dropped, overload,
+    /// bridge_up, bridge_down; with commas between them
+    #[arg(long, value_name = "EVENTS")]
+    pub(super) only: Option<String>,
+
+    /// Only of this client
+    #[arg(long, value_name = "ID")]
+    pub(super) client_id: Option<String>,
+
+    /// Only of clients whose identifiers begin so
+    #[arg(long, value_name = "TEXT")]
+    pub(super) prefix: Option<String>,
+
+    /// Only of clients of this user
+    #[arg(long, value_name = "USER")]
+    pub(super) user: Option<String>,
+
+    /// End after so many events
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(super) count: Option<u64>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum KeysCommand {
+    /// List keys
+    List,
+    /// Make a key, which is shown once
+    Add {
+        /// Its name
+        name: String,
+
+        /// What it allows: viewer, operator or administrator
+        #[arg(long, value_name = "ROLE", value_parser = ["viewer", "operator", "administrator"])]
+        role: String,
+    },
+    /// Remove a key
+    Remove {
+        /// Its name
+        name: String,
+    },
+}

@@ -1,0 +1,162 @@
+//! The broker as a whole.
+
+use serde_json::{Value, json};
+
+use super::Said;
+use super::arguments::{ConfigArguments, PageArguments};
+use super::client::CtlClient;
+use super::shown::{Column, lines, list, more, number, rows_shown, text};
+use crate::exit::Failure;
+use crate::table::{bytes, span};
+
+const USERS: [Column; 3] = [
+    ("user", |row| text(row, "user")),
+    ("roles", |row| joined(row, "roles")),
+    ("listeners", |row| joined(row, "listeners")),
+];
+
+const LISTENERS: [Column; 5] = [
+    ("address", |row| text(row, "address")),
+    ("transport", |row| text(row, "transport")),
+    ("users from", |row| text(row, "password_file")),
+    ("anonymous", |row| text(row, "allow_anonymous")),
+    ("connections at most", |row| text(row, "connections_max")),
+];
+
+const LIMITS: [Column; 3] = [
+    ("limit", |row| text(row, "limit")),
+    ("used", |row| text(row, "used")),
+    ("at most", |row| text(row, "max")),
+];
+
+const BRIDGES: [Column; 8] = [
+    ("bridge", |row| text(row, "name")),
+    ("other broker", |row| text(row, "remote")),
+    ("state", |row| text(row, "state")),
+    ("up", |row| format!("{}/{}", text(row, "connected"), list(row, "connections").len())),
+    ("sent", |row| text(row, "sent")),
+    ("received", |row| text(row, "received")),
+    ("waiting", |row| text(row, "buffered_messages")),
+    ("", problem),
+];
+
+const VALUES: [Column; 3] = [
+    ("key", |row| text(row, "key")),
+    ("value", |row| text(row, "value")),
+    ("from", |row| text(row, "source")),
+];
+
+fn joined(row: &Value, key: &str) -> String {
+    let texts: Vec<&str> = list(row, key).iter().filter_map(Value::as_str).collect();
+    if texts.is_empty() { "-".to_owned() } else { texts.join(", ") }
+}
+
+fn problem(bridge: &Value) -> String {
+    let connections = list(bridge, "connections").iter();
+    connections.filter_map(|one| one["problem"].as_str()).next().unwrap_or_default().to_owned()
+}
+
+pub(super) fn status(client: &CtlClient) -> Result<Said, Failure> {
+    let answer = client.get("/status", &[])?;
+    let some = |key: &str| text(&answer, key);
+    let overload = match number(&answer, "overload_level") {
+        0 => "none",
+        1 => "1: accepts are slowed",
+        2 => "2: QoS 0 to slow readers is dropped",
+        3 => "3: publishers are throttled",
+        _ => "4: connections are refused",
+    };
+    let health = match answer["problem"].as_str() {
+        None => "fine".to_owned(),
+        Some(problem) => problem.to_owned(),
+    };
+    let bridges = match number(&answer, "bridges") {
+        0 => String::new(),
+        count => format!("{} of {count} up", number(&answer, "bridges_up")),
+    };
+    let shown = lines(&[
+        ("version", some("version")),
+        ("running for", span(number(&answer, "uptime_s"))),
+        ("health", health),
+        ("overload", overload.to_owned()),
+        ("shards", some("shards")),
+        ("clients connected", some("clients_connected")),
+        ("sessions", some("sessions")),
+        ("subscriptions", some("subscriptions")),
+        ("retained messages", some("retained")),
+        ("messages in", some("messages_in")),
+        ("messages out", some("messages_out")),
+        ("messages waiting", some("waiting")),
+        ("queues and buffers", bytes(number(&answer, "memory_bytes"))),
+        ("bridges", bridges),
+    ]);
+    Ok(Said::new(answer, shown))
+}
+
+pub(super) fn users(client: &CtlClient, page: &PageArguments) -> Result<Said, Failure> {
+    let found = client.rows("/users", (&[], "users"), page.rows_max(), |_| {})?;
+    let none = "There are no users: no listener has a password file.";
+    let table = format!("{}{}", rows_shown(&found.rows, &USERS, 3, none), more(found.has_more));
+    Ok(Said::new(json!({"users": found.rows, "more": found.has_more}), table))
+}
+
+pub(super) fn roles(client: &CtlClient) -> Result<Said, Failure> {
+    let answer = client.get("/roles", &[])?;
+    let columns: [Column; 1] = [("role", |row| text(row, "role"))];
+    let table = rows_shown(list(&answer, "roles"), &columns, 1, "There are no roles.");
+    Ok(Said::new(answer, table))
+}
+
+pub(super) fn listeners(client: &CtlClient) -> Result<Said, Failure> {
+    let answer = client.get("/listeners", &[])?;
+    let table = rows_shown(list(&answer, "listeners"), &LISTENERS, 3, "There are no listeners.");
+    Ok(Said::new(answer, table))
+}
+
+pub(super) fn limits(client: &CtlClient) -> Result<Said, Failure> {
+    let answer = client.get("/limits", &[])?;
+    let table = rows_shown(list(&answer, "limits"), &LIMITS, 1, "There are no limits.");
+    Ok(Said::new(answer, table))
+}
+
+pub(super) fn bridges(client: &CtlClient) -> Result<Said, Failure> {
+    let answer = client.get("/bridges", &[])?;
+    let table = rows_shown(list(&answer, "bridges"), &BRIDGES, 3, "This broker has no bridges.");
+    Ok(Said::new(answer, table))
+}
+
+pub(super) fn journal(client: &CtlClient) -> Result<Said, Failure> {
+    let answer = client.get("/journal", &[])?;
+    let (some, size) = (|key: &str| text(&answer, key), |key: &str| bytes(number(&answer, key)));
+    let shown = lines(&[
+        ("directory", some("directory")),
+        ("condition", some("condition")),
+        ("segments", some("segments")),
+        ("size", size("log_bytes")),
+        ("needed", size("live_bytes")),
+        ("garbage", size("garbage_bytes")),
+        ("messages", some("live_messages")),
+        ("queue entries", some("live_entries")),
+        ("keys", some("live_keys")),
+        ("commits", some("commits")),
+        ("segments in quarantine", some("quarantined")),
+    ]);
+    Ok(Said::new(answer, shown))
+}
+
+pub(super) fn config(client: &CtlClient, arguments: &ConfigArguments) -> Result<Said, Failure> {
+    let mut answer = client.get("/config", &[])?;
+    if arguments.changed
+        && let Some(values) = answer["values"].as_array_mut()
+    {
+        values.retain(|value| value["source"] != "default");
+    }
+    let table = rows_shown(list(&answer, "values"), &VALUES, 3, "Every value is the default.");
+    Ok(Said::new(answer, table))
+}
+
+pub(super) fn reload(client: &CtlClient) -> Result<Said, Failure> {
+    let answer = client.post("/reload", &json!({}))?;
+    let parts = ["certificates", "access", "others"].map(|key| text(&answer, key));
+    Ok(Said::new(answer, format!("{}\n", parts.join("\n"))))
+}

@@ -1,0 +1,349 @@
+//! `tacho ctl` as an operator uses it: on the broker's host without any set-up, by HTTP with a key.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Lines};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tacho_codec::{QoS, ReasonCode, Version};
+use tacho_testkit::{Client, connect, line_with, listening_address, wait_until};
+use tempfile::TempDir;
+
+/// A folder that stands for that of a user's sockets.
+struct Host(TempDir);
+
+/// A broker whose log is read line by line; killed when dropped.
+struct Broker {
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+    address: SocketAddr,
+}
+
+impl Host {
+    fn new() -> Self {
+        Self(TempDir::new().expect("a folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.args(arguments).env("XDG_RUNTIME_DIR", self.0.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn broker(&self, arguments: &[&str]) -> Broker {
+        let all = ["broker", "--listen", "0", "--sys-interval-s", "0", "--shards", "2"];
+        let mut command = self.command(&[&all[..], arguments].concat());
+        let mut child = command.stdout(Stdio::null()).spawn().expect("starts");
+        let mut log = BufReader::new(child.stderr.take().expect("is piped")).lines();
+        let address = listening_address(&line_with(&mut log, "listening on "));
+        Broker { child, log, address }
+    }
+
+    /// Runs `tacho ctl`, checks its exit code, and gives back what it said.
+    fn ctl(&self, arguments: &[&str], code: i32) -> String {
+        let Output { status, stdout, stderr } =
+            self.command(&[&["ctl"], arguments].concat()).output().expect("starts");
+        let said = String::from_utf8_lossy(&stdout) + String::from_utf8_lossy(&stderr);
+        assert_eq!(status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(!said.contains("panicked"), "{said}");
+        said.into_owned()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let text = self.ctl(&[&["--json"], arguments].concat(), 0);
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+}
+
+impl Broker {
+    fn connected(&self, client_id: &str) -> Client {
+        let mut client = Client::open(self.address, Version::V5);
+        client.connect(&connect(client_id, Version::V5));
+        client
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("is there").permissions().mode() & 0o777
+}
+
+#[test]
+fn a_single_broker_is_found_and_of_two_one_is_chosen() {
+    let host = Host::new();
+    let said = host.ctl(&["status"], 112);
+    assert!(said.contains("no broker has a socket in"), "{said}");
+    let mut broker = host.broker(&[]);
+    let line = line_with(&mut broker.log, "tacho ctl");
+    let socket = host.path(&format!("tacho/{}.sock", broker.address.port()));
+    assert!(line.contains(socket.to_str().expect("is text")), "{line}");
+    assert_eq!((mode(&host.path("tacho")), mode(&socket)), (0o700, 0o600));
+    let said = host.ctl(&["status"], 0);
+    assert!(said.contains("health") && said.contains("fine"), "{said}");
+    // What an earlier broker has left is no broker.
+    drop(UnixListener::bind(host.path("tacho/1.sock")).expect("is made"));
+    host.ctl(&["status"], 0);
+    let other = host.broker(&[]);
+    let said = host.ctl(&["status"], 104);
+    let flag = format!("--socket {}", socket.display());
+    assert!(said.contains("2 brokers run here") && said.contains(&flag), "{said}");
+    host.ctl(&["status", "--socket", socket.to_str().expect("is text")], 0);
+    drop(other);
+    host.ctl(&["status"], 0);
+    let none = host.path("none.sock");
+    let said = host.ctl(&["status", "--socket", none.to_str().expect("is text")], 112);
+    assert!(said.contains("none.sock does not answer"), "{said}");
+}
+
+#[test]
+fn a_broker_without_a_place_for_its_socket_starts_and_says_so() {
+    let host = Host::new();
+    fs::write(host.path("tacho"), "no folder").expect("writes");
+    let all = ["broker", "--listen", "0", "--sys-interval-s", "0", "--shards", "1"];
+    let mut child = host.command(&all).stdout(Stdio::null()).spawn().expect("starts");
+    let mut log = BufReader::new(child.stderr.take().expect("is piped")).lines();
+    let line = line_with(&mut log, "no management socket");
+    assert!(line.contains("--management-socket"), "{line}");
+    let address = listening_address(&line_with(&mut log, "listening on "));
+    let broker = Broker { child, log, address };
+    broker.connected("c");
+    drop(broker);
+    // Where one was asked for, the broker does not start without it.
+    let path = host.path("tacho");
+    let flags = ["--management-socket", path.to_str().expect("is text")];
+    let output = host.command(&[&all[..], &flags[..]].concat()).output().expect("starts");
+    assert_eq!(output.status.code(), Some(104));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("is there and no socket"), "{said}");
+    // And none may be wanted.
+    let broker = host.broker(&["--management-socket", "none"]);
+    broker.connected("c");
+    host.ctl(&["status"], 112);
+}
+
+#[test]
+fn clients_are_listed_shown_and_disconnected() {
+    let host = Host::new();
+    let broker = host.broker(&[]);
+    assert!(host.ctl(&["clients"], 0).contains("There is no such client."));
+    let mut client = broker.connected("meter 7");
+    client.subscribe("a/+", QoS::AtLeastOnce);
+    let _others: Vec<Client> = (0..5).map(|i| broker.connected(&format!("other-{i}"))).collect();
+    let said = host.ctl(&["clients", "--prefix", "meter"], 0);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(lines[0].starts_with("client") && lines[1].starts_with("meter 7  connected"), "{said}");
+    assert!(host.ctl(&["clients", "-n", "2"], 0).contains("... and more"));
+    assert_eq!(host.json(&["clients", "--all"])["clients"].as_array().map(Vec::len), Some(6));
+    let said = host.ctl(&["client", "meter 7"], 0);
+    let address = client.stream.local_addr().expect("has one").to_string();
+    assert!(said.contains(&address) && said.contains("subscriptions"), "{said}");
+    assert!(host.ctl(&["subscriptions", "meter 7"], 0).contains("a/+"));
+    let said = host.ctl(&["topic", "a/b"], 0);
+    assert!(said.contains("meter 7  a/+"), "{said}");
+    assert!(host.ctl(&["subscribers", "a/+"], 0).contains("meter 7"));
+    let said = host.ctl(&["kick", "meter 7"], 0);
+    assert!(said.contains("was disconnected; its session has ended"), "{said}");
+    assert_eq!(client.expect_disconnect(), ReasonCode::ADMINISTRATIVE_ACTION);
+    let said = host.ctl(&["client", "meter 7"], 104);
+    assert!(said.contains("there is no session of the client 'meter 7'"), "{said}");
+    for wrong in [
+        &["clients", "--state", "asleep"][..],
+        &["clients", "--limit", "0"],
+        &["publish"],
+        &["nothing"],
+        &["keys", "add", "a", "--role", "king"],
+    ] {
+        host.ctl(wrong, 1);
+    }
+    let said = host.ctl(&["clients", "--address", "here"], 104);
+    assert!(said.contains("address: ") && said.contains("192.0.2.7"), "{said}");
+}
+
+#[test]
+fn messages_are_published_kept_shown_and_deleted() {
+    let host = Host::new();
+    let broker = host.broker(&[]);
+    let mut client = broker.connected("c");
+    client.subscribe("news", QoS::AtLeastOnce);
+    let said = host.ctl(&["publish", "-t", "news", "-m", "good", "-q", "1", "-r"], 0);
+    assert_eq!(said, "published 4 B to news\n");
+    assert_eq!(client.receive_and_ack().payload, b"good");
+    let file = host.path("payload");
+    fs::write(&file, [0xff, 0]).expect("writes");
+    host.ctl(&["publish", "-t", "bytes", "-r", "-f", file.to_str().expect("is text")], 0);
+    let said = host.ctl(&["retained", "list"], 0);
+    assert!(said.contains("news") && said.contains("bytes"), "{said}");
+    assert_eq!(host.ctl(&["retained", "show", "news"], 0), "good\n");
+    assert_eq!(host.ctl(&["retained", "show", "bytes"], 0), "/wA= (base64)\n");
+    assert_eq!(host.ctl(&["retained", "delete", "news"], 0), "1 retained message deleted\n");
+    host.ctl(&["retained", "show", "news"], 104);
+    assert_eq!(host.json(&["retained", "delete", "--filter", "#"])["deleted"], 1);
+    assert!(host.ctl(&["publish", "-t", "$SYS/x"], 104).contains("topic: "));
+    client.subscribe("$share/g/jobs", QoS::AtLeastOnce);
+    assert!(host.ctl(&["groups"], 0).contains("$share/g/jobs"));
+    assert!(host.ctl(&["group", "$share/g/jobs"], 0).contains("c "));
+}
+
+#[test]
+fn the_broker_is_looked_at_and_reloaded() {
+    let host = Host::new();
+    let config = host.path("broker.toml");
+    let text = "[limits]\ninflight_max = 7\n[[bridges]]\nname = 'b'\naddress = 'mqtt://127.0.0.1:1'\n\
+                [[bridges.egress]]\nfilter = 'a'\n";
+    fs::write(&config, text).expect("writes");
+    let data = host.path("data");
+    let flags = [
+        "--config",
+        config.to_str().expect("is text"),
+        "--data-dir",
+        data.to_str().expect("is text"),
+        "--connections-max",
+        "50",
+    ];
+    let _broker = host.broker(&flags);
+    let values = host.json(&["config"]);
+    let source = |key: &str| {
+        let rows = values["values"].as_array().expect("is a list");
+        rows.iter().find(|row| row["key"] == key).map(|row| row["source"].clone())
+    };
+    assert_eq!(source("limits.inflight_max"), Some("file".into()));
+    assert_eq!(source("bridges.0.name"), Some("file".into()));
+    assert_eq!(source("limits.connections_max"), Some("flag".into()));
+    assert_eq!(source("limits.sessions_max"), Some("default".into()));
+    assert_eq!(source("sys_interval_s"), Some("flag".into()));
+    let said = host.ctl(&["config", "--changed"], 0);
+    assert!(said.contains("limits.inflight_max") && !said.contains("sessions_max"), "{said}");
+    assert!(host.ctl(&["bridges"], 0).contains("mqtt://127.0.0.1:1"));
+    assert!(host.ctl(&["journal"], 0).contains("garbage"));
+    assert!(host.ctl(&["limits"], 0).contains("connections_max"));
+    assert!(host.ctl(&["listeners"], 0).contains("tcp"));
+    assert!(host.ctl(&["users"], 0).contains("There are no users"));
+    assert!(host.ctl(&["roles"], 0).contains("There are no roles"));
+    assert!(host.ctl(&["metrics"], 0).contains("tacho_sessions"));
+    assert_eq!(host.json(&["openapi"])["openapi"], "3.1.0");
+    let said = host.ctl(&["reload"], 0);
+    assert!(said.contains("no users and access rules are configured"), "{said}");
+}
+
+#[test]
+fn bans_are_made_and_lifted() {
+    let host = Host::new();
+    let broker = host.broker(&[]);
+    let mut client = broker.connected("pest");
+    let flags = ["bans", "add", "--client-id", "pest", "--reason", "floods", "--for", "600"];
+    assert_eq!(host.ctl(&flags, 0), "client pest is banned\n");
+    assert_eq!(client.expect_disconnect(), ReasonCode::ADMINISTRATIVE_ACTION);
+    let said = host.ctl(&["bans", "list"], 0);
+    assert!(said.contains("client pest  operator") && said.contains("floods"), "{said}");
+    assert!(said.contains("end with the broker"), "{said}");
+    host.ctl(&["bans", "add"], 1);
+    host.ctl(&["bans", "add", "--user", "a", "--address", "192.0.2.7"], 1);
+    host.ctl(&["bans", "add", "--address", "here"], 104);
+    host.ctl(&["bans", "remove", "--client-id", "pest"], 0);
+    host.ctl(&["bans", "remove", "--client-id", "pest"], 104);
+    let answer =
+        || Client::open(broker.address, Version::V5).connect(&connect("pest", Version::V5)).1;
+    wait_until("it may connect", || answer() == ReasonCode::SUCCESS);
+}
+
+#[test]
+fn events_are_followed() {
+    let host = Host::new();
+    let broker = host.broker(&[]);
+    let mut command = host.command(&["ctl", "events", "-n", "2", "--prefix", "a"]);
+    let mut watching = command.spawn().expect("starts");
+    let mut log = BufReader::new(watching.stderr.take().expect("is piped")).lines();
+    line_with(&mut log, "watching");
+    broker.connected("b").disconnect();
+    broker.connected("a1").disconnect();
+    let output = watching.wait_with_output().expect("ends");
+    assert!(output.status.success());
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(lines[0].contains("connected") && lines[0].contains("client=a1"), "{said}");
+    assert!(lines[1].contains("disconnected") && lines[1].contains("DISCONNECT"), "{said}");
+    let said = host.ctl(&["events", "--only", "sleep"], 104);
+    assert!(said.contains("there is no event 'sleep'"), "{said}");
+}
+
+#[test]
+fn what_looks_can_be_repeated_until_ctrl_c() {
+    let host = Host::new();
+    let _broker = host.broker(&[]);
+    let mut watching = host.command(&["ctl", "status", "--watch", "1"]).spawn().expect("starts");
+    let mut lines = BufReader::new(watching.stdout.take().expect("is piped")).lines();
+    line_with(&mut lines, "health");
+    line_with(&mut lines, "health");
+    kill_process(Pid::from_child(&watching), Signal::INT).expect("is ours");
+    assert_eq!(watching.wait().expect("ends").code(), Some(0));
+    for command in [&["kick", "c"][..], &["reload"], &["events"], &["keys", "remove", "a"]] {
+        let said = host.ctl(&[&["--watch", "1"], command].concat(), 104);
+        assert!(said.contains("--watch is for commands that look"), "{said}");
+    }
+    host.ctl(&["status", "--watch", "0"], 1);
+}
+
+#[test]
+fn a_key_opens_the_api_by_http_as_far_as_its_role_goes() {
+    let host = Host::new();
+    let store = host.path("store");
+    let store = store.to_str().expect("is text");
+    let flags = ["--management-listen", "127.0.0.1:0", "--management-store", store];
+    let mut broker = host.broker(&flags);
+    let line = line_with(&mut broker.log, "management API at ");
+    let url = line.split("management API at ").nth(1).expect("is told");
+    let url = url.trim().trim_end_matches("/api/v1");
+    let key = host.ctl(&["keys", "add", "ci", "--role", "viewer"], 0);
+    assert!(key.starts_with("tacho_") && key.lines().count() == 1, "{key}");
+    let file = host.path("key");
+    fs::write(&file, &key).expect("writes");
+    let file = file.to_str().expect("is text");
+    let by_http = |arguments: &[&str], code| {
+        host.ctl(&[&["--url", url, "--key-file", file], arguments].concat(), code)
+    };
+    assert!(by_http(&["status"], 0).contains("fine"));
+    let _client = broker.connected("c");
+    assert!(by_http(&["clients"], 0).contains('c'));
+    let said = by_http(&["kick", "c"], 104);
+    assert!(said.contains("only operators may do this"), "{said}");
+    let said = host.ctl(&["--url", url, "status"], 104);
+    assert!(said.contains("--url needs --key-file"), "{said}");
+    assert!(host.ctl(&["keys", "list"], 0).contains("ci   viewer"));
+    host.ctl(&["keys", "remove", "ci"], 0);
+    assert!(by_http(&["status"], 104).contains("this needs a key"));
+    host.ctl(&["--url", "127.0.0.1:1", "--key-file", file, "status"], 112);
+}
+
+/// There is nothing to operate: a run has its broker for itself.
+#[test]
+fn brokers_of_runs_have_no_socket() {
+    let host = Host::new();
+    let directory = host.path("run");
+    let directory = directory.to_str().expect("is text");
+    let mut arguments = vec!["run", "symmetric", "--hold", "1s", "--ramp-up", "100ms"];
+    for variable in ["publishers=2", "subscribers=2", "target_throughput=10"] {
+        arguments.extend(["--var", variable]);
+    }
+    arguments.extend(["--dir", directory]);
+    let output = host.command(&arguments).output().expect("starts");
+    assert!(output.status.code().is_some_and(|code| code != 1 && code != 104), "{output:?}");
+    assert!(!host.path("tacho").exists());
+}
