@@ -140,10 +140,10 @@ name = "{name}"
 description = "{publishers} to {subscribers}, QoS {qos}, {payload_size} bytes, {per_publisher}/s each, {session}."
 
 [vars]
-publishers = {publishers}
-subscribers = {subscribers}
-qos = {qos}
-payload_size = {payload_size}
+publishers = {publishers}  # clients that publish
+subscribers = {subscribers}  # clients that subscribe
+qos = {qos}  # of the publications: 0, 1 or 2
+payload_size = {payload_size}  # bytes, at least 24
 rate = {per_publisher}  # messages per second of each publisher
 ramp_up = "{ramp}s"     # all clients connect within this time
 warmup = "5s"           # sent and received, but not counted

@@ -9,6 +9,10 @@ pub struct JmxOptions {
     pub payload: PayloadStyle,
     /// Messages under way of each publisher, instead of what its samplers say.
     pub inflight: Option<u16>,
+    /// How rows of data files are dealt out to load machines, instead of what the plan says.
+    pub rows: Option<RowDivision>,
+    /// How often threads run through their group, instead of what the plan says.
+    pub loops: Option<PlanLoops>,
     /// Skip unsupported elements.
     pub ignore_unknown: bool,
 }
@@ -19,6 +23,8 @@ impl JmxOptions {
         pacing: Pacing::Exact,
         payload: PayloadStyle::ExactSize,
         inflight: None,
+        rows: None,
+        loops: None,
         ignore_unknown: false,
     };
 }
@@ -31,6 +37,40 @@ pub enum Pacing {
     Exact,
     /// As JMeter does: whole milliseconds, late messages are not caught up.
     Jmeter,
+}
+
+/// How the rows of a data file are dealt out to load machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowDivision {
+    /// Over all machines: no two threads have the same row while there are enough.
+    Split,
+    /// Each machine has all rows, and begins with the first.
+    Copy,
+}
+
+/// How often threads run through their group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanLoops {
+    /// Until the measured phase ends.
+    Forever,
+    /// So many times.
+    Times(u32),
+}
+
+impl PlanLoops {
+    /// Reads `forever` or a number of times.
+    ///
+    /// # Errors
+    /// A sentence, when the text is neither.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "forever" => Ok(Self::Forever),
+            number => match number.parse() {
+                Ok(times) if times > 0 => Ok(Self::Times(times)),
+                _ => Err(format!("'{text}' is no number of loops: write 1 or more, or 'forever'")),
+            },
+        }
+    }
 }
 
 /// The form of messages on the wire.

@@ -31,7 +31,7 @@ impl Scenario {
         if adjustment.jmx != JmxOptions::DEFAULT {
             let error = ScenarioError::new(format!("'{name}' is not a JMeter plan (.jmx)"));
             return Err(error.help(
-                "--jmx-pacing, --jmx-payload and --ignore-unknown apply to JMeter plans only",
+                "--ignore-unknown and the flags that begin with --jmx- apply to JMeter plans only",
             ));
         }
         if let Some(mut parsed) = benchmark_name(name)? {

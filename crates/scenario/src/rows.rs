@@ -19,7 +19,7 @@ pub struct Rows {
     pub first: u64,
     /// Rows from one client to the next; with 0 all have the same.
     pub every: u64,
-    /// Rows of one load machine; otherwise all machines share the rows.
+    /// Rows of one load machine, 0 for all of them; otherwise all machines share the rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_machine: Option<u64>,
     /// Begin again behind the last row.
@@ -78,6 +78,7 @@ mod tests {
         assert_eq!(rows(&Rows { every: 0, first: 2, ..plain.clone() }), [2; 5]);
         assert_eq!(rows(&Rows { every: 3, ..plain.clone() }), [0, 3, 6, 9, 12]);
         // Clients 0, 2 and 4 are on the first machine.
-        assert_eq!(rows(&Rows { per_machine: Some(10), ..plain }), [0, 10, 1, 11, 2]);
+        assert_eq!(rows(&Rows { per_machine: Some(10), ..plain.clone() }), [0, 10, 1, 11, 2]);
+        assert_eq!(rows(&Rows { per_machine: Some(0), ..plain }), [0, 0, 1, 1, 2]);
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::error::SourceText;
 use super::quantity::TimeSpan;
 use super::steps::unit_of;
+use super::variable_words::{help_in_chinese, unit_in_chinese};
 
 /// A variable of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,6 +17,8 @@ pub struct ScenarioVariable {
     pub kind: VariableKind,
     /// Their unit; absent without one.
     pub unit: Option<&'static str>,
+    /// The same in Chinese.
+    pub unit_zh: Option<&'static str>,
     /// Its value in the file, as `--var` takes it.
     pub default: String,
     /// The least value.
@@ -26,6 +29,8 @@ pub struct ScenarioVariable {
     pub choices: Option<Vec<String>>,
     /// What it is for; empty where the file does not say.
     pub help: String,
+    /// The same in Chinese, of the scenarios that come with the program.
+    pub help_zh: Option<&'static str>,
 }
 
 /// What the values of a variable are.
@@ -72,8 +77,10 @@ impl ScenarioVariable {
             VariableKind::Integer | VariableKind::Size | VariableKind::Rate => Some(0.0),
             _ => is_share.then_some(0.0),
         };
+        let unit = unit(name, kind, about);
         Self {
-            unit: unit(name, kind, about),
+            unit,
+            unit_zh: unit.and_then(unit_in_chinese),
             minimum: at_least(about).or(least),
             maximum: is_share.then_some(1.0),
             kind,
@@ -81,6 +88,7 @@ impl ScenarioVariable {
             choices,
             name: name.to_owned(),
             help: about.to_owned(),
+            help_zh: help_in_chinese(about),
         }
     }
 }

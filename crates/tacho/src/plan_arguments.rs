@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use tacho_scenario::{Adjustment, TimeSpan};
-use tacho_scenario::{JmxOptions, Pacing, PayloadStyle};
+use tacho_scenario::{JmxOptions, Pacing, PayloadStyle, PlanLoops, RowDivision};
 
 /// Division and start of clients, and the interpretation of JMeter plans.
 #[derive(Args, Clone, Copy, Debug)]
@@ -30,6 +30,18 @@ pub(crate) struct PlanArguments {
           value_parser = clap::value_parser!(u16).range(1..))]
     jmx_inflight: Option<u16>,
 
+    /// Rows of the plan's data files: split over all load machines, or a copy of all of them for
+    /// each, instead of what the plan says
+    #[arg(long, help_heading = "JMeter plans", value_name = "HOW")]
+    jmx_rows: Option<RowsArgument>,
+
+    /// Times that each thread runs through its group, or 'forever', instead of the plan's
+    ///
+    /// Loops inside a group keep their own counts.
+    #[arg(long, help_heading = "JMeter plans", value_name = "N|forever",
+          value_parser = PlanLoops::parse)]
+    jmx_loops: Option<PlanLoops>,
+
     /// Skip unsupported elements instead of refusing the plan
     #[arg(long, help_heading = "JMeter plans")]
     ignore_unknown: bool,
@@ -50,6 +62,14 @@ enum PayloadArgument {
     /// As JMeter's MQTT samplers: prefixed with time stamp and 'ts_sep_flag', 24 bytes more
     #[value(alias = "compat")]
     Jmeter,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RowsArgument {
+    /// No two clients have the same row while there are enough, whatever machine they are on
+    Split,
+    /// Each machine has all rows, and begins with the first
+    Copy,
 }
 
 impl PlanArguments {
@@ -73,6 +93,11 @@ impl PlanArguments {
                     PayloadArgument::Jmeter => PayloadStyle::Jmeter,
                 },
                 inflight: self.jmx_inflight,
+                rows: self.jmx_rows.map(|rows| match rows {
+                    RowsArgument::Split => RowDivision::Split,
+                    RowsArgument::Copy => RowDivision::Copy,
+                }),
+                loops: self.jmx_loops,
                 ignore_unknown: self.ignore_unknown,
             },
             ..Adjustment::NONE

@@ -115,7 +115,7 @@ impl Checker<'_> {
             first: whole(&raw.first, "the first row", most, default.first)?,
             every: whole(&raw.every, "a number of rows", most, default.every)?,
             per_machine: per_machine
-                .map(|rows| self.whole(rows, "a number of rows", 1, most))
+                .map(|rows| self.whole(rows, "a number of rows", 0, most))
                 .transpose()?,
             recycle: raw.recycle,
         })

@@ -3,11 +3,12 @@
 //! Of a file, client ids, user names and passwords are taken: what differs from client to client
 //! for its whole life.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::data_set::{DataSet, Share};
 use super::values::Values;
 use super::xml::Element;
+use crate::jmx_options::RowDivision;
 
 /// Longest first line that is read.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -25,8 +26,13 @@ pub(super) fn define(
     element: &Element,
     values: &mut Values,
     directory: Option<&Path>,
+    division: Option<RowDivision>,
 ) -> Result<(), String> {
-    let file = values.fixed(element.text("filename"))?;
+    let written = values.fixed(element.text("filename"))?;
+    let file = beside(&written, directory);
+    if file != written {
+        values.note(format!("'{written}' is not there: '{file}' beside the plan is read."));
+    }
     let delimiter = delimiter(&values.fixed(element.text("delimiter"))?)?;
     let encoding = values.fixed(element.text("fileEncoding"))?;
     if !["", "utf-8", "utf8", "us-ascii"].contains(&&*encoding.trim().to_ascii_lowercase()) {
@@ -48,7 +54,11 @@ pub(super) fn define(
         has_head: names == head || element.flag("ignoreFirstLine"),
         share: share(&values.fixed(element.text("shareMode"))?)?,
         every: rows(values, element, "rowsPerThread")?.unwrap_or(1),
-        per_machine: rows(values, element, "rowsForDockers")?,
+        per_machine: match division {
+            None => rows(values, element, "rowsForDockers")?,
+            Some(RowDivision::Split) => None,
+            Some(RowDivision::Copy) => Some(0),
+        },
         // JMeter's default.
         recycle: element.get("recycle").is_none() || element.flag("recycle"),
         file,
@@ -71,8 +81,31 @@ pub(super) fn define(
     Ok(())
 }
 
-fn first_line(file: &str, directory: Option<&Path>) -> Result<String, String> {
-    let path = directory.map_or_else(|| Path::new(file).to_owned(), |at| at.join(file));
+/// The file that a plan means: where it says, or else, as load services keep it, the one of that
+/// name beside the plan.
+pub(super) fn beside(written: &str, directory: Option<&Path>) -> String {
+    let name = file_name(written);
+    let is_there = |file: &str| path_of(file, directory).is_file();
+    let file = if !is_there(written) && is_there(name) { name } else { written };
+    file.to_owned()
+}
+
+/// The name of a file behind folders of any system.
+pub(super) fn file_name(written: &str) -> &str {
+    written.rsplit(['/', '\\']).next().unwrap_or(written)
+}
+
+/// Where a file of a plan in `directory` is.
+pub(super) fn path_of(file: &str, directory: Option<&Path>) -> PathBuf {
+    directory.map_or_else(|| Path::new(file).to_owned(), |at| at.join(file))
+}
+
+/// The first line of a file of a plan in `directory`.
+///
+/// # Errors
+/// A sentence, when it cannot be read or is empty.
+pub(super) fn first_line(file: &str, directory: Option<&Path>) -> Result<String, String> {
+    let path = path_of(file, directory);
     let bytes = std::fs::read(&path)
         .map_err(|error| format!("cannot read its file '{}': {error}", path.display()))?;
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -84,7 +117,11 @@ fn first_line(file: &str, directory: Option<&Path>) -> Result<String, String> {
     }
 }
 
-fn delimiter(text: &str) -> Result<char, String> {
+/// The character between two cells.
+///
+/// # Errors
+/// A sentence, when it is none that is supported.
+pub(super) fn delimiter(text: &str) -> Result<char, String> {
     let mut characters = text.chars();
     match (characters.next(), characters.next(), text) {
         (None, ..) => Ok(','),

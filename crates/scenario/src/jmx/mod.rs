@@ -20,6 +20,7 @@ mod expression;
 mod group;
 mod number;
 mod quoted;
+mod survey;
 mod timer;
 mod value;
 mod values;
@@ -30,6 +31,8 @@ mod xml;
 use crate::adjust::Adjustment;
 use crate::error::{ScenarioError, SourceText};
 use error::PlanError;
+
+pub use survey::{PlanFile, PlanSurvey};
 
 /// A plan as a scenario.
 #[derive(Clone, Debug)]
@@ -58,10 +61,7 @@ pub fn translate(
     overrides: &[(String, String)],
     adjustment: &Adjustment,
 ) -> Result<Translation, ScenarioError> {
-    let complain = |error: PlanError| match error.line {
-        None => ScenarioError::new(format!("{}: {}", plan.name, error.title)),
-        Some(line) => ScenarioError::new(format!("{}:{line}: {}", plan.name, error.title)),
-    };
+    let complain = |error: PlanError| complaint(plan, error);
     let root = xml::parse(&plan.text).map_err(complain)?;
     let walked = walk::walk(&root, overrides, adjustment.jmx, plan.directory.as_deref())
         .map_err(complain)?;
@@ -78,6 +78,22 @@ pub fn translate(
     let mut source = SourceText::new(&name, &text);
     source.directory.clone_from(&plan.directory);
     Ok(Translation { source, notes })
+}
+
+/// Looks at a plan: which files it reads, and which variables a run may set. Needs none of the
+/// files.
+///
+/// # Errors
+/// When the file is not a plan.
+pub fn survey(plan: &SourceText) -> Result<PlanSurvey, ScenarioError> {
+    survey::survey(plan).map_err(|error| complaint(plan, error))
+}
+
+fn complaint(plan: &SourceText, error: PlanError) -> ScenarioError {
+    match error.line {
+        None => ScenarioError::new(format!("{}: {}", plan.name, error.title)),
+        Some(line) => ScenarioError::new(format!("{}:{line}: {}", plan.name, error.title)),
+    }
 }
 
 #[cfg(test)]

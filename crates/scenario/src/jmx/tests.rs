@@ -1,3 +1,5 @@
+mod choices;
+
 use super::*;
 use crate::jmx_options::{Pacing, PayloadStyle};
 use crate::{

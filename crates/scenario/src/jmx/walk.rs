@@ -9,7 +9,7 @@ use super::group::{ConnectSampler, EFFICIENT, Pace, Stream, Subscription, Thread
 use super::timer::{Timer, is_timer};
 use super::values::Values;
 use super::xml::Element;
-use crate::jmx_options::JmxOptions;
+use crate::jmx_options::{JmxOptions, PlanLoops};
 
 /// A plan that was read.
 #[derive(Debug)]
@@ -39,6 +39,7 @@ pub(super) fn walk(
 ) -> Result<Walked, PlanError> {
     let mut walker = Walker {
         directory,
+        options,
         groups: Vec::new(),
         values: Values::new(overrides),
         problems: Vec::new(),
@@ -67,6 +68,7 @@ pub(super) fn walk(
 struct Walker<'d> {
     /// Where the plan is.
     directory: Option<&'d Path>,
+    options: JmxOptions,
     groups: Vec<ThreadGroup>,
     values: Values,
     problems: Vec<String>,
@@ -140,7 +142,8 @@ impl Walker<'_> {
     }
 
     fn data_set(&mut self, element: &Element) {
-        if let Err(sentence) = csv_data::define(element, &mut self.values, self.directory) {
+        let (directory, division) = (self.directory, self.options.rows);
+        if let Err(sentence) = csv_data::define(element, &mut self.values, directory, division) {
             self.problem(element, &sentence);
         }
     }
@@ -153,7 +156,7 @@ impl Walker<'_> {
         };
         self.groups.push(group);
         self.path.push(element.name.clone());
-        let turns = self.turns(element);
+        let turns = self.turns_of_group(element);
         self.enter(turns, element, &[]);
         self.path.pop();
         // Invariant: the group was pushed above.
@@ -164,6 +167,29 @@ impl Walker<'_> {
         } else if group.connect.is_none() {
             self.problem(element, "it has samplers but no enabled 'MQTT Connect'");
             self.groups.pop();
+        }
+    }
+
+    /// Turns of a thread group: its own, unless others are asked for.
+    fn turns_of_group(&mut self, element: &Element) -> Option<u64> {
+        let Some(loops) = self.options.loops else { return self.turns(element) };
+        let values = &mut self.values;
+        let mut is_endless = |child: &Element| {
+            let loops = child.get("LoopController.loops").map(|text| values.fixed(text));
+            child.class == "LoopController"
+                && loops.is_some_and(|loops| loops.is_ok_and(|loops| loops.trim() == "-1"))
+        };
+        if element.children.iter().any(&mut is_endless) {
+            self.values.note(format!(
+                "Thread group '{}' has an infinite loop inside, which never ends: its threads run \
+                 through the group once, whatever loops are asked for.",
+                element.name
+            ));
+            return self.turns(element);
+        }
+        match loops {
+            PlanLoops::Forever => None,
+            PlanLoops::Times(times) => Some(u64::from(times)),
         }
     }
 

@@ -11,7 +11,7 @@ use super::number::number_text;
 use super::quoted::quoted;
 use super::timer::Mode;
 use super::value::Value;
-use super::values::{Values, scenario_name};
+use super::values::{Values, Variable, scenario_name};
 use super::walk::Walked;
 use crate::jmx_options::{Pacing, PayloadStyle};
 use crate::{Adjustment, Scenario, SourceText, VarValue};
@@ -76,12 +76,22 @@ fn document(plan: &SourceText, writer: Writer<'_>, parts: &[&str]) -> (String, V
     if machines > 1 {
         let _ = writeln!(text, "machines = {machines}");
     }
+    text.push_str(&variable_section(&variables));
+    for part in parts {
+        text.push_str(part);
+    }
+    (text, notes)
+}
+
+/// `[vars]`, with descriptions as comments; nothing without variables.
+pub(super) fn variable_section(variables: &[Variable]) -> String {
+    let mut text = String::new();
     if !variables.is_empty() {
         text.push_str("\n[vars]\n");
     }
     for variable in variables {
-        let value = match variable.value {
-            VarValue::Text(value) => quoted(&value),
+        let value = match &variable.value {
+            VarValue::Text(value) => quoted(value),
             // `{:?}` of a float always has a point.
             VarValue::Float(value) => format!("{value:?}"),
             other => other.to_string(),
@@ -91,10 +101,7 @@ fn document(plan: &SourceText, writer: Writer<'_>, parts: &[&str]) -> (String, V
             if description.is_empty() { String::new() } else { format!("  # {description}") };
         let _ = writeln!(text, "{} = {value}{comment}", variable.name);
     }
-    for part in parts {
-        text.push_str(part);
-    }
-    (text, notes)
+    text
 }
 
 struct Writer<'a> {

@@ -247,7 +247,11 @@ const ROWS: &[Key] = &[
         Whole(0, u32::MAX as u64),
         "Rows from one client to the next; 0 gives all the same row; 1.",
     ),
-    key("per_machine", Whole(1, u32::MAX as u64), "Rows per load machine; all share them."),
+    key(
+        "per_machine",
+        Whole(0, u32::MAX as u64),
+        "Rows of each load machine, or 0: each has all of them; all share them.",
+    ),
     key("recycle", Flag, "Start over after the last row; false."),
 ];
 
