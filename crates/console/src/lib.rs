@@ -22,6 +22,7 @@ mod metrics_page;
 mod news;
 mod page;
 mod process;
+mod progress_file;
 mod queue;
 mod regular;
 mod relay;
@@ -32,6 +33,7 @@ mod runs;
 mod server;
 mod shell;
 mod stop;
+mod table;
 mod tags;
 mod toolbox;
 mod trends;
@@ -48,6 +50,9 @@ pub use machine_lock::{MachineHolder, MachineLock, MachineLockError};
 pub use metrics_page::MetricsPage;
 pub use news::{RunAbout, ThresholdAbout};
 pub use process::ProcessId;
+pub use progress_file::{ProgressFile, RunProgress, StepProgress};
 pub use running::{Running, RunningFile};
 pub use stop::Stop;
-pub use toolbox::{ToolInspection, ToolOffer, ToolPreview, ToolProblem, ToolRemark, Toolbox};
+pub use toolbox::{
+    ToolInspection, ToolOffer, ToolPreview, ToolProblem, ToolRemark, ToolText, Toolbox,
+};

@@ -37,12 +37,15 @@ pub(crate) struct RunRequest {
     pub(crate) virtual_users: BTreeMap<String, u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ramp_up_s: Option<f64>,
-    /// Not to be set: a plan's loops are its own. Refused with its field.
-    #[serde(skip_serializing)]
-    pub(crate) loops: Option<serde_json::Value>,
-    /// Not to be set: a plan says how its rows are dealt out. Refused with its field.
-    #[serde(deserialize_with = "or_default", skip_serializing)]
-    pub(crate) split: Vec<String>,
+    /// Virtual load machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) machines: Option<u32>,
+    /// Of a plan: times that threads run through their groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) loops: Option<LoopRequest>,
+    /// Of a plan: how rows of its data files are dealt out to load machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rows: Option<RowRequest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) duration_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,9 +67,18 @@ pub(crate) struct RunRequest {
     /// Of a search.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub(crate) objectives: Vec<String>,
+    /// Of a search: what is to be as large as possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) variable: Option<String>,
     /// Of a ladder: `variable=values`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) steps: Option<String>,
+    /// Of a ladder: conditions after which it ends.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) stop_when: Vec<String>,
+    /// Of a suite: the rows that contain one of these.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) only: Vec<String>,
 }
 
 /// What is to be measured.
@@ -87,6 +99,24 @@ pub(crate) enum RunCommand {
 pub(crate) enum BrokerRequest {
     One(String),
     Several(Vec<String>),
+}
+
+/// A number of loops, or the word `forever`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum LoopRequest {
+    Times(u32),
+    Word(String),
+}
+
+/// How rows are dealt out to load machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RowRequest {
+    /// Over all of them.
+    Split,
+    /// All rows for each.
+    Copy,
 }
 
 /// How clients log in.
@@ -168,6 +198,21 @@ impl RunRequest {
             let value = format!("{group}={count}");
             line.option(&format!("virtual_users.{group}"), "--virtual-users", &value);
         }
+        if let Some(machines) = self.machines {
+            line.option("machines", "--machines", &machines.to_string());
+        }
+        match &self.loops {
+            Some(LoopRequest::Times(times)) => {
+                line.option("loops", "--jmx-loops", &times.to_string());
+            }
+            Some(LoopRequest::Word(word)) => line.option("loops", "--jmx-loops", word),
+            None => {}
+        }
+        match self.rows {
+            Some(RowRequest::Split) => line.option("rows", "--jmx-rows", "split"),
+            Some(RowRequest::Copy) => line.option("rows", "--jmx-rows", "copy"),
+            None => {}
+        }
         line.seconds("ramp_up_s", "--ramp-up", self.ramp_up_s)?;
         line.seconds("duration_s", "--hold", self.duration_s)?;
         line.seconds("warmup_s", "--warmup", self.warmup_s)?;
@@ -185,20 +230,14 @@ impl RunRequest {
             ("monitors", &self.monitors),
             ("outputs", &self.outputs),
             ("objectives", &self.objectives),
+            ("stop_when", &self.stop_when),
+            ("only", &self.only),
             ("data", &self.data),
         ] {
             if list.len() > ENTRIES_MAX {
                 let message = format!("{} entries, at most {ENTRIES_MAX}", list.len());
                 return Err(Problem::new(field, message));
             }
-        }
-        if self.loops.is_some() {
-            let message = "loops are those of the plan; set the duration instead";
-            return Err(Problem::new("loops", message));
-        }
-        if !self.split.is_empty() {
-            let message = "a plan says itself how rows are dealt out: each client gets its own";
-            return Err(Problem::new("split", message));
         }
         if self.variables.len() > ENTRIES_MAX || self.virtual_users.len() > ENTRIES_MAX {
             return Err(Problem::new("variables", format!("at most {ENTRIES_MAX}")));
@@ -225,6 +264,27 @@ impl RunRequest {
             _ if self.objectives.is_empty() => {}
             _ => return only("objectives", "a capacity search"),
         }
+        match (self.command, &self.variable) {
+            (RunCommand::Capacity, variable) => {
+                line.optional("variable", "--variable", variable.as_ref());
+            }
+            (_, Some(_)) => return only("variable", "a capacity search"),
+            (_, None) => {}
+        }
+        match self.command {
+            RunCommand::Ladder => line.each("stop_when", "--stop-when", &self.stop_when),
+            _ if self.stop_when.is_empty() => {}
+            _ => return only("stop_when", "a ladder"),
+        }
+        match self.command {
+            RunCommand::Suite => line.each("only", "--only", &self.only),
+            _ if self.only.is_empty() => {}
+            _ => return only("only", "a suite"),
+        }
+        self.add_repeats(line)
+    }
+
+    fn add_repeats(&self, line: &mut RequestLine) -> Result<(), Problem> {
         let Some(repeat) = self.repeat else { return Ok(()) };
         match self.command {
             RunCommand::Run | RunCommand::Ladder => {
@@ -233,7 +293,8 @@ impl RunRequest {
             RunCommand::Compare => line.option("repeat", "--repeats", &repeat.to_string()),
             RunCommand::Capacity | RunCommand::Suite if repeat == 1 => {}
             RunCommand::Capacity | RunCommand::Suite => {
-                return only("repeat", "a run, a ladder or a comparison");
+                let message = "only a run, a ladder or a comparison has this";
+                return Err(Problem::new("repeat", message));
             }
         }
         Ok(())
@@ -289,11 +350,23 @@ impl RequestLine {
         let names = |field: &&str| {
             field.rsplit_once('.').is_some_and(|(_, name)| message.contains(&format!("'{name}'")))
         };
+        // Of thresholds and the like the one whose text the message repeats.
+        let is_quoted = |field: &&str| {
+            let is_own = |(of, word): &&(String, String)| of == field && Some(&**word) != flag;
+            self.words.iter().filter(is_own).any(|(_, word)| {
+                let value = word.split_once('=').filter(|_| word.starts_with("--"));
+                message.contains(value.map_or(word.as_str(), |(_, value)| value))
+            })
+        };
         let mut of_all = self.words.iter().map(|(field, _)| field.as_str());
         let found = match &fields[..] {
             [] => of_all.find(names),
             [one] => Some(*one),
-            several => several.iter().copied().find(names).or_else(|| several.first().copied()),
+            several => {
+                let mut all = several.iter().copied();
+                let named = all.clone().find(names);
+                named.or_else(|| all.find(is_quoted)).or_else(|| several.first().copied())
+            }
         };
         found.map(str::to_owned)
     }
@@ -317,8 +390,11 @@ impl RequestLine {
         }
     }
 
+    /// The same flag for each value, whose fields are `thresholds[0]` and so on.
     fn each(&mut self, field: &str, flag: &str, values: &[String]) {
-        values.iter().for_each(|value| self.option(field, flag, value));
+        for (index, value) in values.iter().enumerate() {
+            self.option(&format!("{field}[{index}]"), flag, value);
+        }
     }
 
     fn seconds(&mut self, field: &str, flag: &str, seconds: Option<f64>) -> Result<(), Problem> {
@@ -389,92 +465,4 @@ fn values<'de, D: Deserializer<'de>>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request(json: &str) -> RunRequest {
-        serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
-    }
-
-    fn refused(json: &str) -> Problem {
-        request(json).line(None).expect_err(json)
-    }
-
-    #[test]
-    fn requests_become_command_lines() {
-        for (json, line) in [
-            (r#"{"scenario": "symmetric", "variables": {"qos": 1}}"#, "run symmetric --var qos=1"),
-            (
-                r#"{"scenario": "fan-in", "broker": "mqtt://h:1", "duration_s": 1.5, "ramp_up_s": 0,
-                    "credentials": {"username": "u", "password_file": "/p w"}, "tls": null,
-                    "tags": null, "thresholds": ["p99<10ms", "loss==0"], "name": "it's"}"#,
-                "run fan-in --broker mqtt://h:1 --username u --password-file '/p w' --ramp-up 0ms \
-                 --hold 1500ms --threshold 'p99<10ms' --threshold loss==0 --name 'it'\\''s'",
-            ),
-            (
-                r#"{"command": "ladder", "scenario": "symmetric", "steps": "qos=0,1", "repeat": 2}"#,
-                "ladder symmetric qos=0,1 --repeat 2",
-            ),
-            (
-                r#"{"command": "capacity", "scenario": "symmetric", "objectives": ["cpu<=75%"]}"#,
-                "capacity symmetric --objective 'cpu<=75%'",
-            ),
-            (r#"{"command": "suite", "scenario": "guide"}"#, "run guide"),
-            (
-                r#"{"command": "compare", "scenario": "symmetric", "broker": ["builtin", "mqtt://h"],
-                    "repeat": 5, "virtual_users": {"pub": 7}}"#,
-                "compare symmetric --repeats 5 --brokers builtin,mqtt://h --virtual-users pub=7",
-            ),
-            (
-                r#"{"scenario": "symmetric", "note": "--broker-cmd=x"}"#,
-                "run symmetric --note=--broker-cmd=x",
-            ),
-        ] {
-            assert_eq!(request(json).line(None).expect(json).shown(), format!("tacho {line}"));
-        }
-        let upload = request(r#"{"upload": "x"}"#).line(Some("/runs/1/input/plan.jmx"));
-        assert_eq!(upload.expect("is one").words(), ["run", "/runs/1/input/plan.jmx"]);
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_refused_with_its_field() {
-        for (json, field) in [
-            (r"{}", "scenario"),
-            (r#"{"scenario": "../../etc/passwd"}"#, "scenario"),
-            (r#"{"scenario": "--broker-cmd"}"#, "scenario"),
-            (r#"{"scenario": "mine.toml"}"#, "scenario"),
-            (r#"{"scenario": "symmetric", "steps": "qos=0,1"}"#, "steps"),
-            (r#"{"command": "ladder", "scenario": "symmetric"}"#, "steps"),
-            (r#"{"command": "ladder", "scenario": "symmetric", "steps": "--x"}"#, "steps"),
-            (r#"{"scenario": "symmetric", "objectives": ["cpu<1%"]}"#, "objectives"),
-            (r#"{"command": "suite", "scenario": "guide", "repeat": 2}"#, "repeat"),
-            (r#"{"command": "compare", "scenario": "symmetric", "broker": ["a"]}"#, "broker"),
-            (r#"{"scenario": "symmetric", "duration_s": -1}"#, "duration_s"),
-            (r#"{"scenario": "symmetric", "tags": [""]}"#, "tags"),
-            (r#"{"scenario": "symmetric", "loops": "forever"}"#, "loops"),
-            (r#"{"scenario": "symmetric", "split": ["x"]}"#, "split"),
-        ] {
-            assert_eq!(refused(json).field.as_deref(), Some(field), "{json}");
-        }
-        for json in [
-            r#"{"scenario": "symmetric", "password": "x"}"#,
-            r#"{"credentials": {"password": "x"}}"#,
-            r#"{"variables": {"a": []}}"#,
-        ] {
-            assert!(serde_json::from_str::<RunRequest>(json).is_err(), "{json}");
-        }
-    }
-
-    #[test]
-    fn messages_find_their_fields() {
-        let line =
-            request(r#"{"scenario": "symmetric", "variables": {"qos": 7, "x": 1}, "broker": "y"}"#);
-        let line = line.line(None).expect("is one");
-        let field = |flag, message| line.field(flag, message);
-        assert_eq!(field(Some("--broker"), "no URL").as_deref(), Some("broker"));
-        assert_eq!(field(Some("--var"), "there is no 'x'").as_deref(), Some("variables.x"));
-        assert_eq!(field(None, "the variable 'qos' is 7").as_deref(), Some("variables.qos"));
-        assert_eq!(field(None, "something else"), None);
-        assert_eq!(field(Some("--hold"), "too short"), None);
-    }
-}
+mod tests;

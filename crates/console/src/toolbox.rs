@@ -46,8 +46,11 @@ pub struct ToolPreview {
     pub scenario_toml: Option<String>,
     /// Its load.
     pub offered: Option<ToolOffer>,
+    /// The variables of a scenario that no list has, such as one of a published report.
+    pub variables: Value,
     /// What a reader should know before the start.
-    pub warnings: Vec<String>,
+    #[serde(skip)]
+    pub warnings: Vec<ToolText>,
     /// What keeps it from running.
     #[serde(skip)]
     pub problems: Vec<ToolProblem>,
@@ -94,6 +97,11 @@ pub struct ToolInspection {
     pub variables: Value,
     /// Its groups of clients, each with `name` and `virtual_users`.
     pub groups: Value,
+    /// Data files that a plan reads, each with `name`, `line`, `columns` and `rows`.
+    pub files: Value,
+    /// A sentence for each of them that is not there.
+    #[serde(skip)]
+    pub missing: Vec<String>,
     /// What is wrong with it.
     #[serde(skip)]
     pub problems: Vec<ToolProblem>,
@@ -105,5 +113,29 @@ pub struct ToolRemark {
     /// `ok`, `warning` or `problem`.
     pub level: &'static str,
     /// A sentence.
-    pub text: String,
+    #[serde(flatten)]
+    pub text: ToolText,
+}
+
+/// A sentence in both languages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ToolText {
+    /// In English.
+    #[serde(rename = "text")]
+    pub en: String,
+    /// In Chinese; in English where only that is known.
+    #[serde(rename = "text_zh")]
+    pub zh: String,
+}
+
+impl ToolText {
+    /// The same sentence in two languages.
+    pub fn new(en: impl Into<String>, zh: impl Into<String>) -> Self {
+        Self { en: en.into(), zh: zh.into() }
+    }
+
+    /// A sentence that is only known in English.
+    pub fn english(en: &str) -> Self {
+        Self::new(en, en)
+    }
 }

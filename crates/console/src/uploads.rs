@@ -126,13 +126,24 @@ impl Uploads {
         Ok(place)
     }
 
-    /// Puts the data files of a plan beside it, for its preview; where the plan is.
+    /// Puts the data files of a plan beside it, for its preview, and takes away those of an earlier
+    /// one; where the plan is.
     ///
     /// # Errors
     /// As [`Uploads::gather`].
     pub(crate) fn beside(&self, id: &str, data: &[String]) -> Result<PathBuf, UploadError> {
-        let directory = self.find(id)?.path;
-        let directory = directory.parent().unwrap_or(&self.folder).to_owned();
+        let plan = self.find(id)?;
+        let directory = plan.path.parent().unwrap_or(&self.folder).to_owned();
+        if plan.kind != UploadKind::Data {
+            let kept: Vec<Upload> = data.iter().filter_map(|id| self.find(id).ok()).collect();
+            for entry in fs::read_dir(&directory)?.flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let is_other = kept.iter().all(|upload| upload.name != name);
+                if kind_of(&name) == Some(UploadKind::Data) && is_other {
+                    fs::remove_file(entry.path())?;
+                }
+            }
+        }
         self.gather(id, data, &directory)
     }
 
@@ -192,6 +203,8 @@ mod tests {
             uploads.beside(&plan.id, std::slice::from_ref(&data.id)).expect("is put there");
         assert!(beside.with_file_name("meters.csv").is_file());
         assert_eq!(uploads.find(&plan.id).expect("is there").name, "plan.jmx", "not the data");
+        uploads.beside(&plan.id, &[]).expect("is put there");
+        assert!(!beside.with_file_name("meters.csv").exists(), "it is no longer wanted");
         let input = place.path().join("run/input");
         let path =
             uploads.gather(&plan.id, std::slice::from_ref(&data.id), &input).expect("is copied");

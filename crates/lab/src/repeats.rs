@@ -5,7 +5,7 @@ use std::time::Duration;
 use tacho_record::{FigureRow, RunRecord, Series};
 use tacho_scenario::Scenario;
 
-use crate::campaign::{CampaignError, Driver, Finished, Place, Step};
+use crate::campaign::{CampaignError, Driver, Finished, Place, Step, StepNumber};
 use crate::compare::{FIGURES, judge, method};
 
 /// Time between two runs, without clients.
@@ -38,7 +38,8 @@ pub fn run_repeats(
         let label = format!("run {number}");
         let place = Place { series: name.clone(), label, counts: true, ..Place::default() };
         let title = format!("run {number} of {repeats}");
-        let step = Step { scenario: scenario.clone(), place, title };
+        let number = StepNumber { number: usize::from(number), of: Some(usize::from(repeats)) };
+        let step = Step { scenario: scenario.clone(), place, title, number };
         let Some(made) = driver.run_until_valid(step)? else { break };
         driver.blame(&made.outcome);
         counting.extend(Some(made.outcome.data.record).filter(|run| run.verdict.counts()));

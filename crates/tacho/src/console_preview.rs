@@ -2,15 +2,16 @@
 
 use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue};
-use tacho_console::{ToolOffer, ToolPreview, ToolProblem};
-use tacho_lab::doctor::examine;
+use serde_json::{Value, json};
+use tacho_console::{ToolOffer, ToolPreview, ToolProblem, ToolText};
+use tacho_lab::doctor::{Row, examine};
 use tacho_lab::needs::estimate;
 use tacho_report::Lang;
 use tacho_scenario::suite::Misprint;
-use tacho_scenario::{Group, Needs, Scenario};
+use tacho_scenario::{BenchmarkName, Group, Needs, Scenario, ScenarioVariable};
 
 use crate::exit::Failure;
-use crate::run::{OutputArguments, TargetArguments};
+use crate::run::{OutputArguments, TargetArguments, planned};
 use crate::{Cli, Command, estimates};
 
 /// What the command line would do, and what is wrong with it.
@@ -40,6 +41,7 @@ pub(crate) fn preview(arguments: &[String]) -> ToolPreview {
             let mut preview = described(&scenario);
             let name = arguments.get(1).map(String::as_str).unwrap_or_default();
             preview.warnings.extend(misprint(name));
+            preview.variables = variables(name);
             let checks = checks(&scenario, targets, output, is_comparison);
             preview.problems = checks.iter().map(|failure| problem(arguments, failure)).collect();
             preview
@@ -91,7 +93,7 @@ fn wrong_argument(error: &clap::Error) -> ToolProblem {
 
 /// A failure with the flag that it names, if that was given.
 fn problem(arguments: &[String], failure: &Failure) -> ToolProblem {
-    let message = failure.sentence().trim().to_owned();
+    let message = plain(failure.sentence());
     let is_named = |word: &&String| {
         let flag = word.split('=').next().unwrap_or(word);
         flag.starts_with("--") && message.contains(flag)
@@ -101,9 +103,21 @@ fn problem(arguments: &[String], failure: &Failure) -> ToolProblem {
     ToolProblem { flag, message: without_excerpt(&message) }
 }
 
+/// A message without the colours that a terminal shows: the console may have been started in one.
+fn plain(message: &str) -> String {
+    let mut parts = message.split('\u{1b}');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let text = part.strip_prefix('[').and_then(|part| part.split_once('m'));
+        plain.push_str(text.map_or(part, |(_, text)| text));
+    }
+    plain.trim().to_owned()
+}
+
 /// A message about a scenario file without the lines of the file, which a terminal shows beside it:
 /// what is wrong, where, what stands under the place, and the help.
-fn without_excerpt(message: &str) -> String {
+pub(crate) fn without_excerpt(message: &str) -> String {
+    let message = message.strip_prefix("error: ").unwrap_or(message);
     let mut lines = message.lines();
     let first = lines.next().unwrap_or_default();
     let mut place = None;
@@ -125,9 +139,31 @@ fn without_excerpt(message: &str) -> String {
     }
 }
 
-fn misprint(name: &str) -> Option<String> {
+/// The variables of a scenario of the benchmark grammar, which is in no list.
+fn variables(name: &str) -> Value {
+    match BenchmarkName::parse(name) {
+        Some(Ok(known)) => json!(ScenarioVariable::of(&known.source())),
+        _ => Value::Null,
+    }
+}
+
+fn misprint(name: &str) -> Option<ToolText> {
     let misprint = Misprint::of(name)?;
-    Some(format!("{}; that row is '{}'", Lang::En.misprint(misprint), misprint.meant))
+    let en = format!("{}; that row is '{}'", Lang::En.misprint(misprint), misprint.meant);
+    let zh = format!("{}；该行为“{}”", Lang::Zh.misprint(misprint), misprint.meant);
+    Some(ToolText::new(en, zh))
+}
+
+/// A setting that limits a load, with what changes it.
+pub(crate) fn limiting(row: &Row) -> ToolText {
+    let Row { name, why, why_zh, command, .. } = row;
+    match command {
+        Some(command) => ToolText::new(
+            format!("{name}: {why} ({command})"),
+            format!("{name}：{why_zh}（{command}）"),
+        ),
+        None => ToolText::new(format!("{name}: {why}"), format!("{name}：{why_zh}")),
+    }
 }
 
 /// The scenario, its load, and what its reader should know.
@@ -139,30 +175,33 @@ fn described(scenario: &Scenario) -> ToolPreview {
             return refused(ToolProblem { flag: None, message: error.to_string() });
         }
     };
-    let mut warnings = scenario.notes.clone();
+    // Notes about the translation of a plan name its elements.
+    let mut warnings: Vec<ToolText> =
+        scenario.notes.iter().map(|note| ToolText::english(note)).collect();
     if calibration.is_none() {
-        warnings.push(
+        warnings.push(ToolText::new(
             "This machine is not calibrated: the cores of the generator are estimated with figures \
-             of a typical machine. Run 'tacho calibrate' once."
-                .to_owned(),
-        );
+             of a typical machine. Run 'tacho calibrate' once.",
+            "本机尚未校准：负载生成器所需的核数按典型机器估算。请运行一次 tacho calibrate。",
+        ));
     }
     let brokers = scenario.targets_in_use();
     let is_here = |broker: Option<&tacho_scenario::BrokerUrl>| {
         broker.is_none_or(tacho_scenario::BrokerUrl::is_loopback)
     };
     let one_machine = brokers.iter().any(|(_, target)| is_here(target.broker.as_ref()));
-    let limiting = examine(&needs, one_machine).into_iter().filter(|row| row.limits);
-    warnings.extend(limiting.map(|row| match row.command {
-        Some(command) => format!("{}: {} ({command})", row.name, row.why),
-        None => format!("{}: {}", row.name, row.why),
-    }));
+    let rows = examine(&needs, one_machine);
+    warnings.extend(rows.iter().filter(|row| row.limits).map(limiting));
     if needs.closed {
-        warnings.push("Some publishers send as fast as the broker lets them.".to_owned());
+        warnings.push(ToolText::new(
+            "Some publishers send as fast as the broker lets them.",
+            "部分发布者以 Broker 允许的最快速度发送。",
+        ));
     }
     ToolPreview {
         scenario_toml: Some(scenario.to_toml()),
         offered: Some(offer(scenario, &needs)),
+        variables: Value::Null,
         warnings,
         problems: Vec::new(),
     }
@@ -182,26 +221,16 @@ fn offer(scenario: &Scenario, needs: &Needs) -> ToolOffer {
         messages_out_per_s: known(needs.out_per_s),
         bytes_in_per_s: known(needs.in_bytes_per_s),
         bytes_out_per_s: known(needs.out_bytes_per_s),
-        duration_s: duration_s(scenario),
+        duration_s: planned(scenario).as_secs_f64(),
         descriptors: needs.descriptors,
         cores: needs.generator_cores,
     }
 }
 
-/// Connecting, warm-up and the measured phase, in seconds.
-fn duration_s(scenario: &Scenario) -> f64 {
-    let connecting = |group: &Group| match (group.connect.ramp, group.connect.rate) {
-        (Some(ramp), _) => ramp.0.as_secs_f64(),
-        (None, Some(rate)) if rate.0 > 0.0 => f64::from(group.clients) / rate.0,
-        (None, _) => 0.0,
-    };
-    let connected = scenario.groups.values().map(connecting).fold(0.0, f64::max);
-    let phases = [scenario.phases.warmup, scenario.phases.measure];
-    connected + phases.iter().map(|phase| phase.0.as_secs_f64()).sum::<f64>()
-}
-
 #[cfg(test)]
 mod tests {
+    use tacho_scenario::{Adjustment, Limits};
+
     use super::*;
 
     fn previewed(line: &str) -> ToolPreview {
@@ -262,6 +291,28 @@ mod tests {
             assert_eq!(preview.problems, [], "{line}");
             assert!(preview.offered.is_some_and(|offered| offered.clients > 0), "{line}");
         }
+    }
+
+    #[test]
+    fn names_of_published_rows_have_their_variables() {
+        let preview = previewed("run 2_2_qos1_p256_1mps --var rate=5");
+        assert_eq!(preview.problems, []);
+        let variables = preview.variables.as_array().expect("has some").clone();
+        let rate = variables.iter().find(|one| one["name"] == "rate").expect("is there");
+        assert_eq!((&rate["default"], &rate["kind"]), (&json!("1"), &json!("rate")));
+        assert!(variables.iter().all(|one| one["help_zh"].is_string()), "{variables:?}");
+        assert_eq!(previewed("run symmetric").variables, Value::Null);
+    }
+
+    #[test]
+    fn messages_have_no_colours() {
+        let error = Scenario::load("no-such-thing", &[], &Adjustment::NONE, Limits::NONE);
+        let error = error.expect_err("there is none");
+        assert!(error.render(true).contains('\u{1b}'), "a terminal shows colours");
+        let styled = without_excerpt(&plain(&error.render(true)));
+        assert_eq!(styled, without_excerpt(&error.render(false)));
+        assert!(styled.starts_with("'no-such-thing' is neither"), "{styled}");
+        assert_eq!(plain("a \u{1b}[1m\u{1b}[31mb\u{1b}[0m c \u{1b}"), "a b c");
     }
 
     #[test]

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tacho_console::{ToolInspection, ToolPreview, ToolProblem, ToolRemark, Toolbox};
+use tacho_console::{ToolInspection, ToolPreview, ToolProblem, ToolRemark, ToolText, Toolbox};
 use tacho_lab::compare::{About, Side, compare, read_side};
 use tacho_lab::doctor::examine;
 use tacho_record::Timestamp;
 use tacho_report::tell_comparison;
 use tacho_rig::attached::this_program;
+use tacho_scenario::jmx::PlanFile;
 use tacho_scenario::published::bifromq;
 use tacho_scenario::suite::{SUITES, Suite};
 use tacho_scenario::{
@@ -18,7 +19,7 @@ use tacho_scenario::{
     jmx,
 };
 
-use crate::console_preview::preview;
+use crate::console_preview::{limiting, preview, without_excerpt};
 use crate::estimates;
 
 /// The scenario whose needs stand for what a machine is asked for.
@@ -64,7 +65,7 @@ impl Toolbox for ConsoleToolbox {
 
     fn inspect(&self, file: &Path) -> ToolInspection {
         inspected(file).unwrap_or_else(|error| ToolInspection {
-            problems: vec![ToolProblem { flag: None, message: error.to_string() }],
+            problems: vec![said(&error)],
             ..ToolInspection::default()
         })
     }
@@ -99,26 +100,30 @@ impl Toolbox for ConsoleToolbox {
         let scenario = Scenario::load(TYPICAL, &[], &Adjustment::NONE, Limits::NONE);
         let needs = scenario.ok().and_then(|scenario| tacho_lab::needs::needs(&scenario).ok());
         let rows = needs.map(|needs| examine(&needs, true)).unwrap_or_default();
-        for row in rows.into_iter().filter(|row| row.limits) {
-            let command = row.command.map(|command| format!(": {command}")).unwrap_or_default();
-            let text = format!("{}: {}{command}", row.name, row.why);
-            remarks.push(ToolRemark { level: "problem", text });
-        }
+        let limits = rows.iter().filter(|row| row.limits);
+        remarks.extend(limits.map(|row| ToolRemark { level: "problem", text: limiting(row) }));
         if remarks.is_empty() {
-            let text = format!("No setting of this machine limits '{TYPICAL}'.");
+            let text = ToolText::new(
+                format!("No setting of this machine limits '{TYPICAL}'."),
+                format!("本机没有限制 {TYPICAL} 的设置。"),
+            );
             remarks.push(ToolRemark { level: "ok", text });
         }
         remarks.push(match estimates::of_this_machine() {
             Some(calibration) => ToolRemark {
                 level: "ok",
-                text: format!("The generator was calibrated here at {}.", calibration.measured_at),
+                text: ToolText::new(
+                    format!("The generator was calibrated here at {}.", calibration.measured_at),
+                    format!("负载生成器已于 {} 在本机校准。", calibration.measured_at),
+                ),
             },
             None => ToolRemark {
                 level: "warning",
-                text:
-                    "The generator is not calibrated here: 'tacho calibrate' measures what it can \
-                       do in 75 seconds."
-                        .to_owned(),
+                text: ToolText::new(
+                    "The generator is not calibrated here: 'tacho calibrate' measures what it can do \
+                     in 75 seconds.",
+                    "负载生成器尚未在本机校准：tacho calibrate 用 75 秒测出其能力。",
+                ),
             },
         });
         remarks
@@ -155,18 +160,44 @@ fn title(name: &str) -> String {
     tacho_scenario::format::capitalised(&name.replace('-', " "))
 }
 
-/// The variables and groups of a plan or a scenario file.
+/// The variables and groups of a plan or a scenario file, and the data files of a plan.
 fn inspected(file: &Path) -> Result<ToolInspection, ScenarioError> {
     let name = file.to_string_lossy();
-    let mut source = SourceText::load(&name)?;
-    if jmx::is_plan(&name) {
-        source = jmx::translate(&source, &[], &Adjustment::NONE)?.source;
+    let source = SourceText::load(&name)?;
+    // What is wrong with the rest hides no variables.
+    let groups = groups(&name);
+    let problems = groups.as_ref().err().map(said).into_iter().collect();
+    let groups = groups.unwrap_or_default();
+    if !jmx::is_plan(&name) {
+        let variables = json!(ScenarioVariable::of(&source));
+        return Ok(ToolInspection { variables, groups, problems, ..Default::default() });
     }
-    let scenario = Scenario::load(&name, &[], &Adjustment::NONE, Limits::NONE)?;
-    let group = |(name, group): (&String, &tacho_scenario::Group)| json!({"name": name, "virtual_users": group.clients});
+    let survey = jmx::survey(&source)?;
+    let plan = file.file_name().unwrap_or_default().to_string_lossy();
+    let lacks = |file: &PlanFile| {
+        format!(
+            "{plan}:{}: '{}' reads {}: upload that file, too",
+            file.line, file.element, file.name
+        )
+    };
+    let missing: Vec<String> =
+        survey.files.iter().filter(|file| !file.is_there).map(lacks).collect();
     Ok(ToolInspection {
-        variables: json!(ScenarioVariable::of(&source)),
-        groups: scenario.groups.iter().map(group).collect(),
-        problems: Vec::new(),
+        variables: json!(survey.variables),
+        files: json!(survey.files),
+        groups,
+        problems,
+        missing,
     })
+}
+
+/// The groups of a scenario.
+fn groups(name: &str) -> Result<Value, ScenarioError> {
+    let scenario = Scenario::load(name, &[], &Adjustment::NONE, Limits::NONE)?;
+    let group = |(name, group): (&String, &tacho_scenario::Group)| json!({"name": name, "virtual_users": group.clients});
+    Ok(scenario.groups.iter().map(group).collect())
+}
+
+fn said(error: &ScenarioError) -> ToolProblem {
+    ToolProblem { flag: None, message: without_excerpt(&error.render(false)) }
 }

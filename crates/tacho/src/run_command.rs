@@ -87,7 +87,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let directory = output.create(&path)?;
     setting.announce(&directory, (&scenario.name, RunKind::Run))?;
     let stage = setting.stage(brokers, &directory)?;
-    let outcome = stage.perform(Performance { scenario, name, title: None }, &directory);
+    let performance = Performance { scenario, name, title: None, step: None };
+    let outcome = stage.perform(performance, &directory);
     let (broker_failure, stayed_away) = (stage.broker_failure(), stage.lost_a_broker());
     drop(stage);
     let outcome = outcome?;

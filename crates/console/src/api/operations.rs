@@ -41,9 +41,10 @@ const fn act(
 }
 
 /// All operations.
-pub(super) const OPERATIONS: [Operation; 26] = [
+pub(super) const OPERATIONS: [Operation; 27] = [
     view("/scenarios", "scenarios", "Scenarios with their variables, and suites", &[], "Scenarios"),
     UPLOAD,
+    act("post", "/uploads/{id}/inspect", "inspect", "A plan with its data", INSPECT, UPLOADED),
     act("post", "/preview", "preview", "What a request would do", REQUEST, (200, "Preview")),
     act("post", "/runs", "start", "Start a run, or put it into the queue", REQUEST, (201, "Taken")),
     view("/runs", "list", "Runs, filtered, sorted, page by page", &LIST, "Page"),
@@ -78,6 +79,8 @@ pub(super) const OPERATIONS: [Operation; 26] = [
 ];
 
 const REQUEST: RequestBody = RequestBody::Json("Request");
+const INSPECT: RequestBody = RequestBody::Json("Inspect");
+const UPLOADED: (u16, &str) = (200, "Upload");
 const NOTES: RequestBody = RequestBody::Json("Notes");
 const NONE: RequestBody = RequestBody::None;
 const EVENTS: &str = "text/event-stream";
@@ -118,6 +121,7 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
     Some(match id {
         "scenarios" => get(chores::scenarios),
         "upload" => post(start::upload).layer(DefaultBodyLimit::max(uploads::BYTES_MAX)),
+        "inspect" => post(start::inspect),
         "preview" => post(start::preview),
         "start" => post(start::start),
         "list" => get(look::list),

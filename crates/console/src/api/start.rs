@@ -6,11 +6,11 @@ use std::path::{Path as FilePath, PathBuf};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Query, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use tacho_http::Problem;
 
 use super::answers::{ApiError, body, json as parsed};
@@ -18,8 +18,9 @@ use super::state::{Api, blocking};
 use crate::launch::Launched;
 use crate::request::{RequestLine, RunRequest};
 use crate::runs::RunNotes;
+use crate::table::look;
 use crate::toolbox::{ToolPreview, ToolProblem};
-use crate::uploads::UploadKind;
+use crate::uploads::{Upload, UploadKind};
 
 /// Where a run keeps the files that it was uploaded with.
 const INPUT: &str = "input";
@@ -44,23 +45,26 @@ pub(crate) async fn preview(
 ) -> Result<Response, ApiError> {
     let request: RunRequest = parsed(&body(bytes)?)?;
     let answer = blocking(move || {
-        let line = match line(&api, &request) {
-            Ok(line) => line,
+        let (line, file) = match line(&api, &request) {
+            Ok(both) => both,
             // A request that makes no command line is previewed as such.
             Err(problem) => {
                 let problems = [problem];
                 return Ok(json!({
-                    "command_line": null, "scenario_toml": null, "offered": null, "warnings": [],
-                    "problems": problems,
+                    "command_line": null, "scenario_toml": null, "offered": null, "variables": null,
+                    "warnings": [], "warnings_zh": [], "problems": problems,
                 }));
             }
         };
         let preview = api.toolbox().preview(&line.words());
-        let problems = in_fields(&line, &preview.problems);
-        let ToolPreview { scenario_toml, offered, warnings, .. } = preview;
+        let problems = problems(&api, file.as_deref(), &line, &preview);
+        let ToolPreview { scenario_toml, offered, variables, warnings, .. } = preview;
+        let (warnings, warnings_zh): (Vec<String>, Vec<String>) =
+            warnings.into_iter().map(|warning| (warning.en, warning.zh)).unzip();
         Ok(json!({
             "command_line": line.shown(), "scenario_toml": scenario_toml, "offered": offered,
-            "warnings": warnings, "problems": problems,
+            "variables": variables, "warnings": warnings, "warnings_zh": warnings_zh,
+            "problems": problems,
         }))
     });
     Ok(Json(answer.await?).into_response())
@@ -97,7 +101,8 @@ pub(super) fn submit_again(api: &Api, id: &str) -> Result<Taken, ApiError> {
 /// Puts a run into the queue; `input` is its uploaded file, beside which its data is.
 fn submit(api: &Api, request: RunRequest, input: Option<&FilePath>) -> Result<Taken, ApiError> {
     let line = request.line(input.map(|path| path.to_string_lossy()).as_deref())?;
-    let problems = in_fields(&line, &api.toolbox().preview(&line.words()).problems);
+    let preview = api.toolbox().preview(&line.words());
+    let problems = problems(api, input, &line, &preview);
     if !problems.is_empty() {
         return Err(ApiError::of(problems));
     }
@@ -137,8 +142,8 @@ fn copy(input: &FilePath, directory: &FilePath) -> Result<PathBuf, ApiError> {
     Ok(whole.join(name))
 }
 
-/// The command line of a request, for its preview.
-fn line(api: &Api, request: &RunRequest) -> Result<RequestLine, Problem> {
+/// The command line of a request, for its preview, and the uploaded file that it runs.
+fn line(api: &Api, request: &RunRequest) -> Result<(RequestLine, Option<PathBuf>), Problem> {
     let file = match &request.upload {
         None => None,
         Some(id) => {
@@ -146,16 +151,47 @@ fn line(api: &Api, request: &RunRequest) -> Result<RequestLine, Problem> {
             Some(beside.map_err(|error| Problem::new("upload", error.to_string()))?)
         }
     };
-    request.line(file.map(|path| path.to_string_lossy().into_owned()).as_deref())
+    let shown = file.as_ref().map(|path| path.to_string_lossy());
+    Ok((request.line(shown.as_deref())?, file))
 }
 
-/// Problems of a command line as those of the request that it comes from.
-fn in_fields(line: &RequestLine, problems: &[ToolProblem]) -> Vec<Problem> {
+/// Problems of a command line as those of the request that it comes from, which runs an uploaded
+/// `file`. Of a plan without its data files those alone are named: all others come of that.
+fn problems(
+    api: &Api,
+    file: Option<&FilePath>,
+    line: &RequestLine,
+    preview: &ToolPreview,
+) -> Vec<Problem> {
+    let missing = match file {
+        Some(file) if !preview.problems.is_empty() => api.toolbox().inspect(file).missing,
+        _ => Vec::new(),
+    };
+    match missing.is_empty() {
+        true => in_fields(line, &preview.problems, file.and_then(FilePath::parent)),
+        false => missing.into_iter().map(|one| Problem::new("data", one)).collect(),
+    }
+}
+
+/// The same, each with its field; files are called by their names, without the `folder` of uploads.
+fn in_fields(
+    line: &RequestLine,
+    problems: &[ToolProblem],
+    folder: Option<&FilePath>,
+) -> Vec<Problem> {
     let of = |problem: &ToolProblem| Problem {
         field: line.field(problem.flag.as_deref(), &problem.message),
-        message: problem.message.clone(),
+        message: without_folder(&problem.message, folder),
     };
     problems.iter().map(of).collect()
+}
+
+fn without_folder(message: &str, folder: Option<&FilePath>) -> String {
+    let Some(folder) = folder else { return message.to_owned() };
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    [whole.as_path(), folder].iter().fold(message.to_owned(), |message, folder| {
+        message.replace(&format!("{}/", folder.display()), "")
+    })
 }
 
 pub(crate) async fn upload(
@@ -166,17 +202,56 @@ pub(crate) async fn upload(
     let bytes = body(bytes)?;
     let answer = blocking(move || {
         let upload = api.uploads().keep(&query.name, &bytes)?;
-        let inspection = match upload.kind {
-            UploadKind::Data => Default::default(),
-            _ => api.toolbox().inspect(&upload.path),
-        };
-        let problem =
-            |problem: &ToolProblem| Problem { field: None, message: problem.message.clone() };
-        let problems: Vec<Problem> = inspection.problems.iter().map(problem).collect();
+        if upload.kind != UploadKind::Data {
+            return Ok(inspected(&api, &upload));
+        }
+        let (table, problems) = look(&upload.name, &bytes);
         Ok(json!({
-            "upload": upload.id, "name": upload.name, "kind": upload.kind,
-            "variables": inspection.variables, "groups": inspection.groups, "problems": problems,
+            "upload": upload.id, "name": upload.name, "kind": upload.kind, "table": table,
+            "problems": problems.into_iter().map(about_file).collect::<Vec<_>>(),
         }))
     });
     Ok((StatusCode::CREATED, Json(answer.await?)).into_response())
+}
+
+/// Data files that are to be beside a plan.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct InspectRequest {
+    data: Vec<String>,
+}
+
+/// Looks at an uploaded plan once more, with its data files.
+pub(crate) async fn inspect(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    bytes: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
+    let request: InspectRequest = parsed(&body(bytes)?)?;
+    let answer = blocking(move || {
+        api.uploads().beside(&id, &request.data)?;
+        Ok(inspected(&api, &api.uploads().find(&id)?))
+    });
+    Ok(Json(answer.await?).into_response())
+}
+
+/// What a plan or scenario file has.
+fn inspected(api: &Api, upload: &Upload) -> Value {
+    let inspection = api.toolbox().inspect(&upload.path);
+    let folder = upload.path.parent();
+    let said = inspection.problems.iter().map(|problem| without_folder(&problem.message, folder));
+    // Of a plan without its data files those alone are named.
+    let problems: Vec<Problem> = match inspection.missing.is_empty() {
+        true => said.map(about_file).collect(),
+        false => inspection.missing.iter().cloned().map(about_file).collect(),
+    };
+    json!({
+        "upload": upload.id, "name": upload.name, "kind": upload.kind,
+        "variables": inspection.variables, "groups": inspection.groups, "files": inspection.files,
+        "problems": problems,
+    })
+}
+
+fn about_file(message: String) -> Problem {
+    Problem { field: None, message }
 }

@@ -8,6 +8,7 @@ use tacho_report::Lang;
 
 use super::notes::RunNotes;
 use crate::launch::Launched;
+use crate::progress_file::RunProgress;
 use crate::regular;
 use crate::run_state::RunState;
 use crate::running::Running;
@@ -57,6 +58,8 @@ pub(crate) struct RunRow {
     pub(crate) baseline: bool,
     pub(crate) note: String,
     pub(crate) has_report: bool,
+    /// How far it is, while it goes on.
+    pub(crate) progress: Option<RunProgress>,
     /// Place in the queue, from 1.
     pub(crate) position: Option<usize>,
 }
@@ -186,6 +189,7 @@ impl RunRow {
             self.kind = running.kind;
             self.scenario = running.scenario;
             self.started = Some(running.started_at);
+            self.progress = RunProgress::read(directory);
         }
     }
 }

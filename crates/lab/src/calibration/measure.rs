@@ -97,7 +97,7 @@ impl Measurements<'_> {
         let name = format!("steps/{:02}", self.runs);
         let directory = RunDirectory::create(&self.directory.file(&name))?;
         let title = Some(title.to_owned());
-        let performance = Performance { scenario, name, title };
+        let performance = Performance { scenario, name, title, step: None };
         let outcome = self.bench.perform(performance, &directory)?;
         if self.bench.is_stopped() {
             let sentence = "stopped before the calibration was complete".to_owned();

@@ -19,6 +19,17 @@ pub struct Performance {
     pub name: String,
     /// Which run this is among several, for the progress display.
     pub title: Option<String>,
+    /// The same as numbers.
+    pub step: Option<StepNumber>,
+}
+
+/// Which of several runs one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepNumber {
+    /// From 1.
+    pub number: usize,
+    /// How many are planned; absent where results decide that.
+    pub of: Option<usize>,
 }
 
 /// Where the runs of a campaign are performed.

@@ -9,7 +9,7 @@ use tacho_record::{
 };
 use tacho_scenario::Scenario;
 
-use super::bench::{Bench, CampaignNews, Performance};
+use super::bench::{Bench, CampaignNews, Performance, StepNumber};
 use super::error::CampaignError;
 use super::parent::{Campaign, Place, target_failed};
 use super::subject::Subject;
@@ -55,6 +55,8 @@ pub struct Step {
     pub place: Place,
     /// What the progress display says.
     pub title: String,
+    /// The same as numbers.
+    pub number: StepNumber,
 }
 
 /// A run that was made.
@@ -197,6 +199,7 @@ impl<'b> Driver<'b> {
             scenario: step.scenario,
             name: format!("{}/{:02}", self.name, self.runs),
             title: Some(step.title),
+            step: Some(step.number),
         };
         let outcome = self.bench.perform(performance, &directory)?;
         if let Some(sentence) = self.bench.broker_failure() {

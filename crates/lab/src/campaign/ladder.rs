@@ -7,7 +7,7 @@ use tacho_scenario::Scenario;
 use tacho_scenario::steps::{is_rate, number, scaled_label, unit_of};
 use tacho_scenario::threshold::Threshold;
 
-use super::bench::CampaignNews;
+use super::bench::{CampaignNews, StepNumber};
 use super::driver::{Driver, Finished, Step, first_feasible};
 use super::error::CampaignError;
 use super::parent::Place;
@@ -129,7 +129,11 @@ impl LadderRequest {
                 ..Place::default()
             };
             let title = format!("step {} of {}: {label}", index + 1, self.rungs.len());
-            let step = Step { scenario: scenario.clone(), place, title };
+            let number = StepNumber {
+                number: usize::from(pass) * self.rungs.len() + index + 1,
+                of: Some(usize::from(self.repeat) * self.rungs.len()),
+            };
+            let step = Step { scenario: scenario.clone(), place, title, number };
             let Some(made) = driver.run_until_valid(step)? else { break };
             driver.blame(&made.outcome);
             if let Some(condition) = self.stops(driver.campaign.steps(), made.position) {

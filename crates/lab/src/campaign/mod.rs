@@ -12,7 +12,7 @@ mod recommend;
 mod subject;
 mod suite;
 
-pub use bench::{Bench, CampaignNews, Performance};
+pub use bench::{Bench, CampaignNews, Performance, StepNumber};
 pub use driver::{CampaignAbout, CampaignEnd, Driver, Finished, MadeRun, Step, first_feasible};
 pub use error::CampaignError;
 pub use ladder::{LadderRequest, Rung, run_ladder};

@@ -5,7 +5,7 @@ use tacho_scenario::Scenario;
 use tacho_scenario::steps::{is_rate, number, scaled_label, unit_of};
 use tacho_scenario::suite::{SuitePoint, SuiteSeries};
 
-use super::bench::CampaignNews;
+use super::bench::{CampaignNews, StepNumber};
 use super::driver::{Driver, Finished, Step};
 use super::error::CampaignError;
 use super::parent::Place;
@@ -79,7 +79,8 @@ impl SuiteRow<'_> {
             }
         };
         let place = self.place(index);
-        let Some(made) = driver.run_until_valid(Step { scenario, place, title })? else {
+        let number = StepNumber { number: index + 1, of: Some(count) };
+        let Some(made) = driver.run_until_valid(Step { scenario, place, title, number })? else {
             return Ok(None);
         };
         driver.blame(&made.outcome);

@@ -13,7 +13,7 @@ use tacho_scenario::{Scenario, ScenarioError, TimeSpan};
 
 use super::judge::{Judgement, default_objectives, judge};
 use super::search::{Search, SearchPlan, Try};
-use crate::campaign::{CampaignError, CampaignNews, Driver, Finished, Place, Step};
+use crate::campaign::{CampaignError, CampaignNews, Driver, Finished, Place, Step, StepNumber};
 
 /// Name of the series of trials.
 const TRIALS: &str = "trials";
@@ -137,7 +137,8 @@ impl Hunt<'_, '_> {
             x: Some(trial.value),
             ..Place::default()
         };
-        let Some(made) = self.driver.run(Step { scenario, place, title })? else {
+        let number = StepNumber { number: self.trials.len() + 1, of: None };
+        let Some(made) = self.driver.run(Step { scenario, place, title, number })? else {
             return Ok(None);
         };
         if self.driver.is_over() {

@@ -13,7 +13,7 @@ use super::error::CompareError;
 use super::outcome::{again_name, verdict_of};
 use super::side::{Run, Side};
 use super::turns::{Turn, Turns, Whose};
-use crate::campaign::{CampaignError, Driver, Finished, Place, Step};
+use crate::campaign::{CampaignError, Driver, Finished, Place, Step, StepNumber};
 
 /// A session to hold.
 #[derive(Debug)]
@@ -156,7 +156,9 @@ impl SessionRequest {
             };
             let place = Place { series: name, rung, label, ..Place::default() };
             let scenario = self.sides[index].scenario.clone();
-            let Some(run) = driver.run(Step { scenario, place, title })? else { return Ok(()) };
+            let number = StepNumber { number, of: Some(total) };
+            let step = Step { scenario, place, title, number };
+            let Some(run) = driver.run(step)? else { return Ok(()) };
             driver.blame(&run.outcome);
             counted = run.position.is_some() && run.outcome.data.record.verdict.counts();
             let directory = driver.last_directory().to_owned();

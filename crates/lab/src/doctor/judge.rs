@@ -19,8 +19,8 @@ const TIME_WAIT_S: u64 = 60;
 pub(super) enum Sufficiency {
     /// Enough, with the reason.
     Enough(String),
-    /// Not enough, with the reason and the least value that is.
-    Limits { why: String, wanted: String },
+    /// Not enough, with the reason in both languages and the least value that is.
+    Limits { why: String, why_zh: String, wanted: String },
 }
 
 use Sufficiency::{Enough, Limits};
@@ -88,10 +88,14 @@ impl System<'_> {
     }
 }
 
-/// Enough if `has` reaches `needs`.
-fn at_least(has: u64, needs: u64, of: &str) -> Sufficiency {
+/// Enough if `has` reaches `needs`, of what is named in both languages.
+fn at_least(has: u64, needs: u64, (of, of_zh): (&str, &str)) -> Sufficiency {
     let why = format!("needs {} {of}", thousands(needs));
-    if has >= needs { Enough(why) } else { Limits { why, wanted: needs.to_string() } }
+    if has >= needs {
+        return Enough(why);
+    }
+    let why_zh = format!("需要 {} {of_zh}", thousands(needs));
+    Limits { why, why_zh, wanted: needs.to_string() }
 }
 
 /// A value that is no number is beyond any.
@@ -107,13 +111,14 @@ fn ceiling(value: &str) -> u64 {
 pub(super) fn descriptors(_: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     // Several processes with different limits have all of them.
     let least = value.split(", ").map(number).min().unwrap_or(u64::MAX);
-    at_least(least, needs.descriptors, "open files of one process")
+    at_least(least, needs.descriptors, ("open files of one process", "个文件描述符（单个进程）"))
 }
 
 pub(super) fn files(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     let open = system.sysctl("fs.file-nr");
     let open = open.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0);
-    at_least(number(value), open + needs.descriptors * system.ends(), "open files of the system")
+    let wanted = open + needs.descriptors * system.ends();
+    at_least(number(value), wanted, ("open files of the system", "个打开的文件（整个系统）"))
 }
 
 pub(super) fn ports(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
@@ -125,12 +130,12 @@ pub(super) fn ports(system: &System<'_>, value: &str, needs: &Needs) -> Sufficie
         return Enough("its two numbers cannot be read".to_owned());
     };
     let ports = (last + 1).saturating_sub(first);
-    match at_least(ports, needs.clients, "ports of one address") {
+    match at_least(ports, needs.clients, ("ports of one address", "个端口（单个地址）")) {
         // The generator takes 127.0.0.2 and so on, too.
         Limits { why, .. } if system.one_machine => {
             Enough(format!("{why}; on loopback there are further addresses"))
         }
-        Limits { why, .. } => Limits { why, wanted: "1024 65535".to_owned() },
+        Limits { why, why_zh, .. } => Limits { why, why_zh, wanted: "1024 65535".to_owned() },
         enough => enough,
     }
 }
@@ -138,20 +143,28 @@ pub(super) fn ports(system: &System<'_>, value: &str, needs: &Needs) -> Sufficie
 pub(super) fn listen_queue(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     let overflows = system.tcp_counter("ListenOverflows");
     if overflows > 0 {
-        let why = format!("a listener overflowed {} times since the start", thousands(overflows));
-        return Limits { why, wanted: (2 * number(value).max(2048)).to_string() };
+        let times = thousands(overflows);
+        return Limits {
+            why: format!("a listener overflowed {times} times since the start"),
+            why_zh: format!("开机以来监听队列溢出 {times} 次"),
+            wanted: (2 * number(value).max(2048)).to_string(),
+        };
     }
-    at_least(number(value), arriving(needs), "connections waiting to be accepted")
+    let of = ("connections waiting to be accepted", "个等待接受的连接");
+    at_least(number(value), arriving(needs), of)
 }
 
 pub(super) fn syn_queue(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     let dropped = system.tcp_counter("TCPReqQFullDrop");
     if dropped > 0 {
-        let why =
-            format!("{} connection requests were dropped since the start", thousands(dropped));
-        return Limits { why, wanted: (2 * number(value).max(2048)).to_string() };
+        let dropped = thousands(dropped);
+        return Limits {
+            why: format!("{dropped} connection requests were dropped since the start"),
+            why_zh: format!("开机以来丢弃了 {dropped} 个连接请求"),
+            wanted: (2 * number(value).max(2048)).to_string(),
+        };
     }
-    at_least(number(value), arriving(needs), "connections half open")
+    at_least(number(value), arriving(needs), ("connections half open", "个半开连接"))
 }
 
 fn arriving(needs: &Needs) -> u64 {
@@ -166,6 +179,7 @@ pub(super) fn packet_queue(system: &System<'_>, value: &str, _: &Needs) -> Suffi
         0 => Enough("no packet was dropped there since the machine started".to_owned()),
         dropped => Limits {
             why: format!("{} packets were dropped there since the start", thousands(dropped)),
+            why_zh: format!("开机以来在此丢弃了 {} 个数据包", thousands(dropped)),
             wanted: (4 * number(value).max(1000)).to_string(),
         },
     }
@@ -178,12 +192,13 @@ pub(super) fn socket_ceiling(_: &System<'_>, _: &str, _: &Needs) -> Sufficiency 
 pub(super) fn tcp_buffer(_: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     let bytes = (needs.connection_bytes_per_s * ROUND_TRIP_S).ceil() as u64;
     let bytes = bytes.max(needs.payload_bytes_max);
-    match at_least(ceiling(value), bytes, "bytes under way on one connection") {
-        Limits { why, wanted } => {
+    let of = ("bytes under way on one connection", "字节的在途数据（单个连接）");
+    match at_least(ceiling(value), bytes, of) {
+        Limits { why, why_zh, wanted } => {
             let mut all: Vec<&str> = value.split_whitespace().collect();
             all.pop();
             all.push(&wanted);
-            Limits { why, wanted: all.join(" ") }
+            Limits { why, why_zh, wanted: all.join(" ") }
         }
         enough => enough,
     }
@@ -192,10 +207,15 @@ pub(super) fn tcp_buffer(_: &System<'_>, value: &str, needs: &Needs) -> Sufficie
 pub(super) fn time_wait(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     let overflows = system.tcp_counter("TCPTimeWaitOverflow");
     if overflows > 0 {
-        let why = format!("it was exceeded {} times since the start", thousands(overflows));
-        return Limits { why, wanted: (2 * number(value)).to_string() };
+        let times = thousands(overflows);
+        return Limits {
+            why: format!("it was exceeded {times} times since the start"),
+            why_zh: format!("开机以来超出 {times} 次"),
+            wanted: (2 * number(value)).to_string(),
+        };
     }
-    at_least(number(value), needs.clients, "connections that ended within a minute")
+    let of = ("connections that ended within a minute", "个一分钟内结束的连接");
+    at_least(number(value), needs.clients, of)
 }
 
 pub(super) fn maps(system: &System<'_>, value: &str, _: &Needs) -> Sufficiency {
@@ -204,22 +224,28 @@ pub(super) fn maps(system: &System<'_>, value: &str, _: &Needs) -> Sufficiency {
     }
     let maps = system.text("proc/self/maps");
     let maps = maps.map_or(0, |text| text.lines().count() as u64);
-    at_least(number(value), 2 * maps, "memory maps of one process, a broker on a JVM more")
+    let of = (
+        "memory maps of one process, a broker on a JVM more",
+        "个内存映射（单个进程；JVM 上更多）",
+    );
+    at_least(number(value), 2 * maps, of)
 }
 
 pub(super) fn tracked(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     let now = system.sysctl("net.netfilter.nf_conntrack_count");
     let now = now.and_then(|count| count.parse().ok()).unwrap_or(0);
-    at_least(number(value), now + needs.clients, "tracked connections")
+    at_least(number(value), now + needs.clients, ("tracked connections", "个被跟踪的连接"))
 }
 
 pub(super) fn tracked_buckets(_: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
-    at_least(number(value), needs.clients / 8, "buckets, to keep their lists short")
+    let of = ("buckets, to keep their lists short", "个哈希桶，以保持链表较短");
+    at_least(number(value), needs.clients / 8, of)
 }
 
 pub(super) fn tracked_idle(_: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
     let keep_alive_s = u64::from(needs.keep_alive_s_max);
-    at_least(number(value), keep_alive_s, "s between two packets of an idle client")
+    let of = ("s between two packets of an idle client", "秒，即空闲客户端两个数据包之间的时间");
+    at_least(number(value), keep_alive_s, of)
 }
 
 pub(super) fn tracked_ends(system: &System<'_>, value: &str, needs: &Needs) -> Sufficiency {
@@ -230,10 +256,12 @@ pub(super) fn tracked_ends(system: &System<'_>, value: &str, needs: &Needs) -> S
     if tracked <= max {
         return Enough("connections that have ended fit beside the others".to_owned());
     }
-    let why = format!(
-        "{} connections that have ended are tracked beside the others, {} are possible",
-        thousands(ended.min(needs.clients)),
-        thousands(max)
-    );
-    Limits { why, wanted: "15".to_owned() }
+    let (ended, max) = (thousands(ended.min(needs.clients)), thousands(max));
+    Limits {
+        why: format!(
+            "{ended} connections that have ended are tracked beside the others, {max} are possible"
+        ),
+        why_zh: format!("除其他连接外还要跟踪 {ended} 个已结束的连接，上限为 {max}"),
+        wanted: "15".to_owned(),
+    }
 }

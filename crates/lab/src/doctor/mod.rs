@@ -35,6 +35,9 @@ pub struct Row {
     pub limits: bool,
     /// Why, or why not.
     pub why: String,
+    /// The same in Chinese, where it limits.
+    #[serde(skip)]
+    pub why_zh: String,
     /// What sets it as the scenario needs it.
     pub command: Option<String>,
 }
@@ -64,12 +67,14 @@ fn row(system: &System<'_>, setting: &Setting, needs: &Needs) -> Row {
         Some(value) => (setting.judge)(system, value, needs),
         None => Sufficiency::Enough(why_absent(system, setting).to_owned()),
     };
-    let (limits, why, command) = match judgement {
-        Sufficiency::Enough(why) => (false, why, None),
-        Sufficiency::Limits { why, wanted } => (true, why, Some(command(setting, &wanted))),
+    let (limits, why, why_zh, command) = match judgement {
+        Sufficiency::Enough(why) => (false, why, String::new(), None),
+        Sufficiency::Limits { why, why_zh, wanted } => {
+            (true, why, why_zh, Some(command(setting, &wanted)))
+        }
     };
     let Setting { name, guide, bifromq, .. } = *setting;
-    Row { host: None, name, current, guide, bifromq, limits, why, command }
+    Row { host: None, name, current, guide, bifromq, limits, why, why_zh, command }
 }
 
 /// Why a setting has no value.
@@ -158,6 +163,8 @@ mod tests {
         ] {
             let row = find(&rows, name);
             assert!(row.limits && row.why.contains(why), "{row:?}");
+            let figure = why.split(' ').next().unwrap_or_default();
+            assert!(row.why_zh.contains(figure), "the same in Chinese: {row:?}");
             assert!(row.command.as_ref().is_some_and(|text| text.contains(command)), "{row:?}");
         }
         for name in ["fs.nr_open", "net.ipv4.tcp_max_syn_backlog", "vm.max_map_count"] {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tacho_console::{
-    Live, LiveSettings, MachineLock, Outlook, ProcessId, Running, RunningFile, Stop,
+    Live, LiveSettings, MachineLock, Outlook, ProcessId, ProgressFile, Running, RunningFile, Stop,
 };
 use tacho_lab::campaign::Performance;
 use tacho_lab::run::{Kills, Outcome, Progress, RunConfig, RunError, RunTarget};
@@ -26,7 +26,7 @@ use super::broker::{Broker, Site};
 use super::progress::Display;
 use super::target::Target;
 use super::target_arguments::TargetArguments;
-use super::{follow, live_feed};
+use super::{follow, live_feed, progress_news};
 use crate::exit::{self, Failure};
 use crate::out_arguments::OutArguments;
 use crate::signals::stop_flag;
@@ -46,6 +46,7 @@ pub(crate) struct Stage {
     lang: Lang,
     given: Given,
     live: Option<Arc<Live>>,
+    progress: Option<Arc<ProgressFile>>,
     outputs: Arc<Outputs>,
 }
 
@@ -70,6 +71,8 @@ pub(crate) struct Setting {
     outputs: Arc<Outputs>,
     /// Tells others that it goes on.
     running: Option<RunningFile>,
+    /// Tells them how far it is.
+    progress: Option<Arc<ProgressFile>>,
     /// The right to make load, until everything has been measured.
     machine: Option<MachineLock>,
 }
@@ -95,6 +98,7 @@ impl Setting {
             live: None,
             outputs: Arc::default(),
             running: None,
+            progress: None,
             machine: Some(machine),
         })
     }
@@ -198,11 +202,13 @@ impl Setting {
             Failure::new(exit::UNEXPECTED, format!("cannot write to {path}: {error}"))
         })?;
         self.running = Some(file);
+        self.progress = Some(Arc::new(ProgressFile::new(directory.path())));
         Ok(())
     }
 
     /// Tells the live page how everything ended. Returns when it is to be served no more.
     pub(crate) fn conclude(&mut self, record: Option<&RunRecord>) {
+        self.progress = None;
         self.running = None;
         // A page that stays makes no load.
         self.machine = None;
@@ -277,6 +283,7 @@ impl Setting {
             lang: self.lang,
             given: self.given.clone(),
             live: self.live.clone(),
+            progress: self.progress.clone(),
             outputs: Arc::clone(&self.outputs),
         })
     }
@@ -289,12 +296,15 @@ impl Stage {
         performance: Performance,
         directory: &RunDirectory,
     ) -> Result<Outcome, Failure> {
-        let Performance { scenario, name, title } = performance;
+        let Performance { scenario, name, title, step } = performance;
         let config = self.config(scenario, name);
         let killers = self.begin_kills(&config);
         let commands = self.commands(&config, directory)?;
         let watch = self.watch_bridges(&config)?;
         let mut display = Display::new(self.quiet, &config, title.as_deref());
+        if let Some(progress) = &self.progress {
+            progress_news::begin(progress, &config.scenario, step, title.as_deref());
+        }
         let live = self.live.as_ref().map(|live| live.run(live_feed::about(&config, title)));
         let on_progress = |news: Progress| {
             if let Progress::Phase { kind, planned, .. } = &news {
@@ -307,6 +317,9 @@ impl Stage {
             }
             if let Some(live) = &live {
                 live_feed::show(live, &news);
+            }
+            if let Some(progress) = &self.progress {
+                progress_news::show(progress, &config.scenario.thresholds, &news);
             }
             display.show(news);
         };
@@ -325,6 +338,9 @@ impl Stage {
         });
         if let (Some(live), Ok(outcome)) = (&live, &outcome) {
             live.end(&outcome.data.record);
+        }
+        if let (Some(progress), Ok(outcome)) = (&self.progress, &outcome) {
+            progress.end(outcome.data.record.verdict.name());
         }
         outcome.map_err(|error| match error {
             RunError::Plan(error) => Failure::new(exit::INVALID_CONFIG, error),
