@@ -31,6 +31,8 @@ import { Thresholds } from "./thresholds";
 // Sentences about failures and steps that are kept; the oldest are dropped first.
 const SENTENCES_MAX = 20;
 const STEPS_MAX = 2000;
+// Brokers and hosts with charts; rows of further ones are left out.
+const SOURCES_MAX = 64;
 
 // Rows that have charts of their own.
 export interface Source {
@@ -166,6 +168,7 @@ export class Course {
     if (known !== undefined) return known;
     const rows = new Rows();
     const source = { of, name, rows, panels: () => panels(rows) };
+    if (this.sources.length >= SOURCES_MAX) return source;
     this.known.set(key, source);
     this.sources.push(source);
     return source;

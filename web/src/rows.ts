@@ -1,7 +1,10 @@
 // Values over time, extended by every event.
 
-// Rows that a page keeps; the oldest are dropped first.
+// Rows that a page keeps; the oldest are dropped first, some at a time: to drop one moves all.
 const ROWS_MAX = 8000;
+const ROWS_DROPPED = 200;
+// Values by name; those of further names, such as of processes that come and go, are left out.
+const COLUMNS_MAX = 300;
 // A longer time without a row interrupts the lines.
 const GAP_S = 3;
 
@@ -19,7 +22,7 @@ export class Rows {
       if (at - last > GAP_S) this.row(last + 0.001, new Map());
     }
     this.row(at, new Map(values));
-    if (this.places.length > ROWS_MAX) this.forget(this.places.length - ROWS_MAX);
+    if (this.places.length > ROWS_MAX) this.forget(ROWS_DROPPED);
   }
 
   // Names in the order of their first row.
@@ -38,10 +41,10 @@ export class Rows {
 
   private row(at: number, values: Map<string, number | null>): void {
     for (const [name, value] of values) {
-      if (value !== null && value !== 0) this.nonZero.add(name);
-      if (!this.columns.has(name)) {
+      if (!this.columns.has(name) && this.columns.size < COLUMNS_MAX) {
         this.columns.set(name, new Array<null>(this.places.length).fill(null));
       }
+      if (value !== null && value !== 0 && this.columns.has(name)) this.nonZero.add(name);
     }
     this.places.push(at);
     for (const [name, column] of this.columns) column.push(values.get(name) ?? null);
@@ -49,7 +52,13 @@ export class Rows {
 
   private forget(count: number): void {
     this.places.splice(0, count);
-    for (const column of this.columns.values()) column.splice(0, count);
+    for (const [name, column] of this.columns) {
+      column.splice(0, count);
+      if (column.some((value) => value !== null)) continue;
+      // Of something that is no more.
+      this.columns.delete(name);
+      this.nonZero.delete(name);
+    }
   }
 }
 

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 
 import type { Browser, Page } from "playwright-core";
 
-import { PICTURES, SKIP, launched, misplaced, opened, settled, unreachable } from "./browser";
+import { PICTURES, SKIP, launched, misplaced, opened, settled, sizeOf, unreachable } from "./browser";
 import type { View } from "./browser";
 import { RUNNING, row } from "./mock/data";
 import { mock } from "./mock/server";
@@ -15,12 +15,14 @@ import type { Mock, MockOptions } from "./mock/server";
 interface Screen {
   name: string;
   path: string;
-  // Also in wide windows.
+  // Also in a window of 1920 pixels.
   isTable?: boolean;
   server?: Partial<MockOptions>;
   act?: (page: Page) => Promise<void>;
   // The name of its picture in docs/, which DOCS=1 makes anew.
   doc?: string;
+  // The part of the page that it shows, where that is not the first window of it.
+  docOf?: string;
 }
 
 const past = (wanted: (index: number) => boolean) => {
@@ -34,12 +36,53 @@ const others = [0, 1, 2].map(
   (index) => past((at) => at > 10 * index && row(at).scenario === "symmetric").id,
 );
 
+// A plan that reads two files, of which one is there.
+async function uploadFiles(page: Page): Promise<void> {
+  const file = (name: string, text: string) => ({
+    name,
+    mimeType: "text/plain",
+    buffer: Buffer.from(text),
+  });
+  const rows = Array.from({ length: 240 }, (_, row) => `meter-${row},user-${row},secret-${row}\n`);
+  await page
+    .locator("input[type=file]")
+    .setInputFiles([
+      file("plan.jmx", "x"),
+      file("users.csv", `client_id,username,password\n${rows.join("")}`),
+      file("places.csv", "place,height\nBerlin,34\nKunming\n"),
+    ]);
+  await page.locator(".files-used > li").nth(2).waitFor();
+  await page.locator(".needed .missing").waitFor({ state: "detached" });
+  await page.locator(".first-lines").first().evaluate((fold) => fold.setAttribute("open", ""));
+}
+
 const SCREENS: Screen[] = [
   { name: "home", doc: "home", path: "/" },
+  { name: "home-ladder", path: "/", server: { isBusy: "ladder" } },
+  {
+    name: "home-held",
+    path: "/",
+    server: { isBusy: false, heldBy: "tacho run symmetric (process 4711, since 04:00)" },
+  },
   { name: "home-empty", path: "/", server: { runs: 0, isBusy: false } },
   { name: "home-error", path: "/", server: { failing: true } },
   { name: "new-1", path: "/new" },
   { name: "new-1-suite", path: "/new?command=suite" },
+  { name: "new-1-files", doc: "files", docOf: "[data-field=upload]", path: "/new?files=1", act: uploadFiles },
+  {
+    name: "new-2-plan",
+    path: "/new?files=1",
+    act: async (page) => {
+      await uploadFiles(page);
+      await page.locator(".form-foot .primary").click();
+      await page.locator("[data-field=rows]").waitFor();
+    },
+  },
+  {
+    name: "new-2-ladder",
+    path: "/new?command=ladder&scenario=symmetric&step=2&steps=target_throughput%3D5k..30k%3A5k&stopWhen=cpu%3E95%25",
+  },
+  { name: "new-2-capacity", path: "/new?command=capacity&scenario=symmetric&step=2" },
   { name: "new-2", doc: "new", path: "/new?scenario=symmetric&step=2" },
   {
     name: "new-2-problems",
@@ -102,16 +145,33 @@ const SCREENS: Screen[] = [
   { name: "unknown", path: "/nowhere" },
 ];
 
-const VIEWS: View[] = [
-  { width: 1280, theme: "light", language: "en" },
-  { width: 1280, theme: "dark", language: "en" },
-  { width: 390, theme: "light", language: "en" },
-  { width: 390, theme: "dark", language: "en" },
-  { width: 1280, theme: "dark", language: "zh" },
-  { width: 390, theme: "light", language: "zh" },
-  { width: 1920, theme: "light", language: "en" },
-  { width: 2560, theme: "dark", language: "en" },
+// A page is opened once for each look, and then shown in windows of several widths.
+interface Look {
+  theme: View["theme"];
+  language: View["language"];
+  widths: { width: number; rules?: "all" | "colours"; onlyTables?: boolean }[];
+}
+
+const LOOKS: Look[] = [
+  {
+    theme: "light",
+    language: "en",
+    widths: [
+      { width: 1280, rules: "all" },
+      { width: 390, rules: "all" },
+      { width: 1920, onlyTables: true },
+    ],
+  },
+  {
+    theme: "dark",
+    language: "en",
+    widths: [{ width: 1280, rules: "colours" }, { width: 390 }, { width: 2560 }],
+  },
+  { theme: "dark", language: "zh", widths: [{ width: 1280 }] },
+  { theme: "light", language: "zh", widths: [{ width: 390, rules: "all" }] },
 ];
+// As many at a time as a machine of two cores carries.
+const AT_A_TIME = 2;
 const USUAL: MockOptions = { runs: 10_000, isBusy: true };
 // Of one screen or one view only, while working on it: ONLY=records VIEW=390.
 const ONLY = process.env["ONLY"];
@@ -119,12 +179,12 @@ const VIEW = process.env["VIEW"];
 const DOCS = process.env["DOCS"] !== undefined;
 
 let browser: Browser;
-const servers = new Map<string, Mock>();
+const servers = new Map<string, Promise<Mock>>();
 
-async function serverOf(screen: Screen): Promise<Mock> {
+function serverOf(screen: Screen): Promise<Mock> {
   const options = { ...USUAL, ...screen.server };
   const key = JSON.stringify(options);
-  const known = servers.get(key) ?? (await mock(options));
+  const known = servers.get(key) ?? mock(options);
   servers.set(key, known);
   return known;
 }
@@ -134,35 +194,61 @@ before(async () => {
 });
 after(async () => {
   await browser?.close();
-  for (const server of servers.values()) await server.close();
+  for (const server of servers.values()) await (await server).close();
 });
 
-for (const view of VIEWS) {
-  const name = `${view.width}-${view.theme}-${view.language}`;
-  if (VIEW !== undefined && !name.includes(VIEW)) continue;
-  test(`screens ${name}`, { skip: SKIP }, async (t) => {
-    const errors: string[] = [];
-    const context = await opened(browser, view, errors);
-    const page = await context.newPage();
-    for (const screen of SCREENS) {
-      if (ONLY !== undefined && !screen.name.includes(ONLY)) continue;
-      if (view.width >= 1920 && screen.isTable !== true) continue;
-      await t.test(screen.name, async () => {
-        const server = await serverOf(screen);
-        await page.goto(server.address + screen.path);
-        await settled(page);
-        await screen.act?.(page);
-        await settled(page);
-        await page.screenshot({ path: `${PICTURES}/${screen.name}-${name}.png`, fullPage: true });
-        if (DOCS && screen.doc !== undefined && name === "1280-light-en") {
-          await page.evaluate(() => scrollTo(0, 0));
-          await page.screenshot({ path: `../docs/console-${screen.doc}.png` });
-        }
-        assert.deepEqual(await misplaced(page), []);
-        assert.deepEqual(await unreachable(page), []);
-        assert.deepEqual(errors.splice(0), []);
-      });
-    }
-    await context.close();
-  });
+// Whether only some are wanted, and this is none of them.
+function isLeftOut(look: string, screen: Screen, onlyTables = false): boolean {
+  return (
+    (VIEW !== undefined && !look.includes(VIEW)) ||
+    (ONLY !== undefined && !screen.name.includes(ONLY)) ||
+    (onlyTables && screen.isTable !== true)
+  );
 }
+
+async function check(page: Page, screen: Screen, look: Look, errors: string[]): Promise<void> {
+  const server = await serverOf(screen);
+  let isOpen = false;
+  for (const { width, rules, onlyTables } of look.widths) {
+    const name = `${width}-${look.theme}-${look.language}`;
+    if (isLeftOut(name, screen, onlyTables)) continue;
+    await page.setViewportSize(sizeOf(width));
+    // What a visitor has opened may close when the window changes.
+    if (!isOpen || screen.act !== undefined) {
+      await page.goto(server.address + screen.path);
+      await settled(page);
+      await screen.act?.(page);
+    }
+    isOpen = true;
+    await settled(page);
+    // What the bar above covers cannot be pressed, wherever a page was scrolled to.
+    await page.evaluate(() => scrollTo(0, 0));
+    const path = `${PICTURES}/${screen.name}-${name}.jpg`;
+    await page.screenshot({ path, type: "jpeg", quality: 85, fullPage: true });
+    if (DOCS && screen.doc !== undefined && name === "1280-light-en") {
+      const shown = screen.docOf === undefined ? page : page.locator(screen.docOf);
+      await shown.screenshot({ path: `../docs/console-${screen.doc}.png` });
+    }
+    assert.deepEqual(await misplaced(page), [], name);
+    if (rules !== undefined) assert.deepEqual(await unreachable(page, rules), [], name);
+    assert.deepEqual(errors.splice(0), [], name);
+  }
+}
+
+test("screens", { skip: SKIP, concurrency: AT_A_TIME }, async (t) => {
+  const looks = LOOKS.map((look) =>
+    t.test(`${look.theme}-${look.language}`, async (of) => {
+      const errors: string[] = [];
+      const { theme, language } = look;
+      const context = await opened(browser, { width: 1280, theme, language }, errors);
+      const page = await context.newPage();
+      for (const screen of SCREENS) {
+        const names = look.widths.map(({ width }) => `${width}-${theme}-${language}`);
+        if (names.every((name) => isLeftOut(name, screen))) continue;
+        await of.test(screen.name, () => check(page, screen, look, errors));
+      }
+      await context.close();
+    }),
+  );
+  await Promise.all(looks);
+});

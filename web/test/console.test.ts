@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 import { endpoint, failureOf } from "../src/console/api";
@@ -7,7 +8,7 @@ import { nextSort, shownColumns } from "../src/console/records/columns";
 import { apiQuery, filtersOf, isFiltered } from "../src/console/records/filters";
 import { address, routeOf } from "../src/console/router";
 import { tagsOf } from "../src/console/run-actions";
-import { grouped, labelOf, titleOf } from "../src/console/scenarios";
+import { grouped, helpOf, labelOf, titleOf, unitOf } from "../src/console/scenarios";
 import { parsed } from "../src/console/settings";
 import {
   exactMoment,
@@ -23,7 +24,9 @@ import { toneOf } from "../src/console/parts/verdict";
 import { shareOf } from "../src/console/parts/progress";
 import { marksOf, median } from "../src/console/trends/marks";
 import { pieces } from "../src/console/trends/trend-chart";
-import type { Row, Scenario, TrendPoint, Variable } from "../src/console/types";
+import { toStore } from "../src/console/new/uploads";
+import type { UploadedFile } from "../src/console/new/uploads";
+import type { Progress, Row, Scenario, TrendPoint, Variable } from "../src/console/types";
 
 test("addresses have pages, and those of files have none", () => {
   assert.deepEqual(routeOf("/"), { page: "home" });
@@ -110,16 +113,78 @@ test("every verdict and state has words in both languages", () => {
   );
 });
 
+test("every variable of a built-in scenario has a name in both languages", () => {
+  const folder = "../crates/scenario/scenarios";
+  const names = readdirSync(folder).flatMap((file) => {
+    const [, rest = ""] = readFileSync(`${folder}/${file}`, "utf8").split("\n[vars]\n");
+    const [lines = ""] = rest.split("\n[");
+    return [...lines.matchAll(/^(\w+) = /gm)].map(([, name]) => name!);
+  });
+  assert.ok(names.length > 100, `${names.length} variables`);
+  for (const language of ["en", "zh"] as const) {
+    const { variables } = wordsOf(language).labels;
+    assert.deepEqual(names.filter((name) => variables[name] === undefined), [], language);
+    const unused = Object.keys(variables).filter((name) => !names.includes(name));
+    assert.deepEqual(unused, [], language);
+  }
+});
+
 const row = (part: Partial<Row>): Row =>
   ({ started: "2026-11-26T04:00:00Z", duration_s: null, ...part }) as Row;
 
-test("the share of a run is told by its program, else by its planned time", () => {
+test("how far a run is follows from its steps and their planned time", () => {
   const now = Date.parse("2026-11-26T04:00:30Z");
-  const progress = { phase: "measure", number: 3, of: 4, done_s: 5, planned_s: 10, fraction: 0.5 };
-  assert.deepEqual(shareOf(row({ progress, duration_s: 1000 }), now), { share: 0.5, left: 30 });
-  assert.deepEqual(shareOf(row({ duration_s: 40 }), now), { share: 0.75, left: 10 });
-  assert.deepEqual(shareOf(row({ duration_s: 20 }), now), { share: 1, left: 0 });
+  const progress: Progress = {
+    phase: "measure",
+    number: 3,
+    of: 4,
+    since: "2026-11-26T04:00:20Z",
+    planned_s: 20,
+    step_since: "2026-11-26T04:00:10Z",
+    step_planned_s: 40,
+    step: null,
+    verdicts: {},
+    failures: 0,
+    missed: 0,
+  };
+  const share = (part: Partial<Progress>) =>
+    shareOf(row({ progress: { ...progress, ...part } }), now);
+  const step = (number: number, of: number | null) => ({ number, of, title: "" });
+  assert.deepEqual(share({}), { share: 0.5, left: 20 });
+  assert.deepEqual(share({ step: step(2, 4) }), { share: 0.375, left: 100 });
+  assert.deepEqual(share({ step: step(5, 4) }), { share: 0.9, left: 20 }, "more than planned");
+  assert.deepEqual(share({ step: step(2, null) }), { share: null, left: null }, "a search");
+  assert.deepEqual(share({ step_planned_s: 5 }), { share: 1, left: 0 }, "late");
+  assert.deepEqual(share({ step_since: "2026-11-26T05:00:00Z" }), { share: 0, left: 40 });
   assert.deepEqual(shareOf(row({}), now), { share: null, left: null });
+});
+
+test("help and units of variables are those of the language, where there are any", () => {
+  const variable = { help: "clients", help_zh: "客户端数", unit: "clients", unit_zh: "个" };
+  const plain = { help: "of a plan", unit: "bytes" };
+  assert.deepEqual(
+    [variable, plain].map((one) => [
+      helpOf(one as Variable, "zh"),
+      unitOf(one as Variable, "zh"),
+      helpOf(one as Variable, "en"),
+    ]),
+    [
+      ["客户端数", "个", "clients"],
+      ["of a plan", "bytes", "of a plan"],
+    ],
+  );
+});
+
+test("phases of runs have names in Chinese", () => {
+  const phases = "connect subscribe offline probe warm-up measure resume drain disconnect".split(" ");
+  for (const phase of phases) assert.ok(wordsOf("zh").labels.charts[phase], phase);
+});
+
+test("lines of uploaded data are not kept by the browser", () => {
+  const table = { lines: 9, columns: ["a"], delimiter: ",", first: [["secret"]], is_whole: true };
+  const file: UploadedFile = { upload: "u", name: "x", kind: "data", table, problems: [], size: 1 };
+  assert.ok(!JSON.stringify(toStore(file)).includes("secret"));
+  assert.deepEqual(toStore(file).table?.columns, ["a"]);
 });
 
 test("filters of the address are those of the API", () => {

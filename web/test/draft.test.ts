@@ -8,6 +8,7 @@ import {
   fromRequest,
   inShort,
   problemOf,
+  problemWithin,
   seconds,
   toQuery,
   toRequest,
@@ -30,6 +31,12 @@ test("a form survives its address", () => {
     user: "u",
     passwordFile: "/p",
     virtualUsers: { "Group 1": "5" },
+    machines: "4",
+    loops: "forever",
+    rows: "copy",
+    variable: "publishers",
+    stopWhen: ["cpu>95%"],
+    only: ["qos1"],
     thresholds: ["p99<10ms", ""],
     note: "zwei\nZeilen",
     tags: "x, y",
@@ -65,6 +72,38 @@ test("a form becomes what the API takes", () => {
     thresholds: ["p99<10ms"],
     tls: { ca_file: "/ca.pem", cert_file: null, key_file: null },
   });
+});
+
+test("only a plan has loops and rows, only its command a search, a ladder or a suite", () => {
+  const all = draft({
+    scenario: "s",
+    loops: "3",
+    rows: "split",
+    variable: "publishers",
+    objectives: ["cpu<=75%"],
+    steps: "qos=0,1",
+    stopWhen: ["cpu>95%"],
+    only: ["x"],
+  });
+  const keys = (part: Partial<Draft>) => Object.keys(toRequest({ ...all, ...part }, WORDS).request);
+  const usual = ["command", "variables", "scenario", "broker"];
+  assert.deepEqual(keys({}), usual);
+  assert.deepEqual(keys({ command: "capacity" }), [...usual, "objectives", "variable"]);
+  assert.deepEqual(keys({ command: "ladder" }), [...usual, "steps", "stop_when"]);
+  assert.deepEqual(keys({ command: "suite" }), [...usual, "only"]);
+  const plan = toRequest({ ...all, upload: "u" }, WORDS).request;
+  assert.deepEqual([plan.loops, plan.rows], [3, "split"]);
+  const wrong = toRequest({ ...all, upload: "u", loops: "often" }, WORDS);
+  assert.deepEqual(wrong.problems, [{ field: "loops", message: "no count" }]);
+});
+
+test("a scenario with several brokers takes an address for each", () => {
+  const request = toRequest(
+    draft({ scenario: "bridge", broker: "node1=mqtt://a:1, node2=mqtt://b:1" }),
+    WORDS,
+  ).request;
+  assert.deepEqual(request.broker, ["node1=mqtt://a:1", "node2=mqtt://b:1"]);
+  assert.equal(fromRequest(request).broker, "node1=mqtt://a:1, node2=mqtt://b:1");
 });
 
 test("numbers that are none are named with their field", () => {
@@ -138,6 +177,9 @@ test("problems are found by their field, also those of lists", () => {
   assert.equal(problemOf(problems, "thresholds[1]"), "a");
   assert.equal(problemOf(problems, "thresholds[0]"), undefined);
   assert.equal(problemOf(problems, "broker"), "b");
+  const several = [{ field: "broker[1]", message: "d" }];
+  assert.equal(problemWithin(several, "broker"), "d");
+  assert.equal(problemWithin(several, "brok"), undefined);
 });
 
 test("bounds are told in words", () => {

@@ -32,8 +32,10 @@ test("gaps interrupt lines, and repeated or late rows are ignored", () => {
 test("the oldest rows are dropped", () => {
   const rows = new Rows();
   for (let at = 0; at < 9000; at += 1) rows.push(at, [["a", at]]);
-  assert.equal(rows.places.length, 8000);
-  assert.equal(rows.column("a")[0], 1000);
+  assert.ok(rows.places.length > 7500 && rows.places.length <= 8000, `${rows.places.length}`);
+  assert.equal(rows.column("a").length, rows.places.length);
+  assert.equal(rows.column("a").at(-1), 8999);
+  assert.equal(rows.column("a")[0], rows.places[0]);
 });
 
 test("phases of several runs are separate intervals", () => {

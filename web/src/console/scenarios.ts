@@ -59,6 +59,15 @@ export function grouped(scenarios: Scenario[]): [group: string, scenarios: Scena
   ];
 }
 
+// What a variable is for, in the language of the page where its scenario has that.
+export function helpOf(variable: Variable, language: Language): string {
+  return (language === "zh" && variable.help_zh) || variable.help;
+}
+
+export function unitOf(variable: Variable, language: Language): string | null {
+  return (language === "zh" && variable.unit_zh) || variable.unit;
+}
+
 // What a variable is called; unknown ones by their own name in words.
 export function labelOf(variable: Variable, t: Dictionary): string {
   const known = translated(t.labels.variables, variable.name);

@@ -7,13 +7,22 @@ export interface Both {
   zh: string;
 }
 
+// How far a run is: facts that hold for a while; pages work out the seconds.
 export interface Progress {
   phase: string;
   number: number;
   of: number;
-  done_s: number;
+  since: string;
   planned_s: number | null;
-  fraction: number | null;
+  // Of the run, or of the step where there are several.
+  step_since: string;
+  step_planned_s: number;
+  step: { number: number; of: number | null; title: string } | null;
+  // Of the steps so far, each with its number.
+  verdicts: Record<string, number>;
+  failures: number;
+  // Thresholds that the latest second misses.
+  missed: number;
 }
 
 export interface Row {
@@ -75,11 +84,13 @@ export interface Variable {
   name: string;
   kind: Kind;
   unit: string | null;
+  unit_zh?: string | null;
   default: string;
   minimum: number | null;
   maximum: number | null;
   choices: string[] | null;
   help: string;
+  help_zh?: string | null;
 }
 
 export interface Scenario {
@@ -108,12 +119,36 @@ export interface Problem {
   message: string;
 }
 
+// A data file that a plan reads.
+export interface PlanFile {
+  name: string;
+  line: number;
+  element: string;
+  columns: string[];
+  // Without a line of names; null while the file is not there.
+  rows: number | null;
+  rows_per_machine: number | null;
+  is_there: boolean;
+}
+
+// What a data file holds.
+export interface Table {
+  lines: number;
+  columns: string[];
+  delimiter: string;
+  first: string[][];
+  is_whole: boolean;
+}
+
 export interface Upload {
   upload: string;
   name: string;
   kind: "plan" | "scenario" | "data";
-  variables: Variable[];
-  groups: { name: string; virtual_users: number }[];
+  // Null where they cannot be told, and of data.
+  variables?: Variable[] | null;
+  groups?: { name: string; virtual_users: number }[] | null;
+  files?: PlanFile[] | null;
+  table?: Table;
   problems: Problem[];
 }
 
@@ -129,6 +164,9 @@ export interface Request {
   credentials?: { username: string; password_file: string } | null;
   tls?: { ca_file: string | null; cert_file: string | null; key_file: string | null } | null;
   virtual_users?: Record<string, number>;
+  machines?: number | null;
+  loops?: number | "forever" | null;
+  rows?: "split" | "copy" | null;
   ramp_up_s?: number | null;
   duration_s?: number | null;
   warmup_s?: number | null;
@@ -140,7 +178,10 @@ export interface Request {
   monitors?: string[];
   outputs?: string[];
   objectives?: string[];
+  variable?: string | null;
   steps?: string;
+  stop_when?: string[];
+  only?: string[];
 }
 
 export interface Offered {
@@ -161,7 +202,10 @@ export interface Preview {
   command_line: string | null;
   scenario_toml: string | null;
   offered: Offered | null;
+  // Of a scenario that the catalogue does not have.
+  variables?: Variable[] | null;
   warnings: string[];
+  warnings_zh?: string[];
   problems: Problem[];
 }
 
@@ -178,7 +222,7 @@ export interface Queue {
 }
 
 export interface Machine {
-  doctor: { level: "ok" | "warning" | "problem"; text: string }[];
+  doctor: { level: "ok" | "warning" | "problem"; text: string; text_zh?: string }[];
   cores: number;
   version: string;
   role?: "viewer" | "operator";

@@ -107,8 +107,47 @@ export const RUNNING: Row = {
   note: "",
   has_report: false,
   starred: false,
-  progress: { phase: "measure", number: 5, of: 7, done_s: 28, planned_s: 90, fraction: 0.42 },
+  progress: {
+    phase: "measure",
+    number: 5,
+    of: 7,
+    since: "",
+    planned_s: 90,
+    step_since: "",
+    step_planned_s: 112,
+    step: null,
+    verdicts: {},
+    failures: 3,
+    missed: 0,
+  },
 };
+
+// A ladder in its third step, for screens that show more than one run can.
+export const LADDER: Row = {
+  ...RUNNING,
+  id: "20261126-031500-symmetric",
+  name: "ladder of the release candidate",
+  kind: "ladder",
+  target: "mqtts://broker-a.test.internal:8883",
+  progress: {
+    ...RUNNING.progress!,
+    step: { number: 3, of: 8, title: "step 3 of 8: target_throughput=15000" },
+    verdicts: { ok: 1, not_steady: 1 },
+    failures: 0,
+    missed: 1,
+  },
+};
+
+// The same run as it is now.
+export function going(row: Row, now: number): Row {
+  const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
+  const isLater = row.progress?.step != null;
+  return {
+    ...row,
+    started: ago(isLater ? 272 : 50),
+    progress: { ...row.progress!, since: ago(28), step_since: ago(48) },
+  };
+}
 
 export const QUEUED: Row[] = ["fan-out", "persistent"].map((scenario, index) => ({
   ...RUNNING,
@@ -144,31 +183,56 @@ const SYMMETRIC: Variable[] = [
     unit: "clients",
     minimum: 1,
     maximum: 1_000_000,
+    unit_zh: "个客户端",
     help: "clients that publish",
+    help_zh: "发布消息的客户端数",
   }),
   variable("subscribers", "integer", "1000", {
     unit: "clients",
     minimum: 1,
     maximum: 1_000_000,
+    unit_zh: "个客户端",
     help: "clients that subscribe",
+    help_zh: "订阅消息的客户端数",
   }),
-  variable("qos", "choice", "1", { choices: ["0", "1", "2"], help: "of the publications" }),
+  variable("qos", "choice", "1", {
+    choices: ["0", "1", "2"],
+    help: "of the publications: 0, 1 or 2",
+    help_zh: "发布的 QoS：0、1 或 2",
+  }),
   variable("payload_size", "size", "128", {
     unit: "bytes",
     minimum: 24,
     maximum: 268_435_455,
-    help: "of each message",
+    unit_zh: "字节",
+    help: "bytes, at least 24",
+    help_zh: "字节数，不小于 24",
   }),
   variable("target_throughput", "rate", "10000", {
     unit: "msg/s",
     minimum: 1,
+    unit_zh: "条/秒",
     help: "publishes per second, over all publishers",
+    help_zh: "所有发布者每秒发布的消息数",
   }),
-  variable("ramp_up", "duration", "2s", { help: "all clients connect within this time" }),
-  variable("warmup", "duration", "5s", { help: "sent and received, but not counted" }),
-  variable("duration", "duration", "30s", { help: "counted" }),
-  variable("version", "choice", "5", { choices: ["3.1", "3.1.1", "5"], help: "of MQTT" }),
-  variable("retain", "boolean", "false", { help: "whether publications are retained" }),
+  variable("ramp_up", "duration", "2s", {
+    help: "all clients connect within this time",
+    help_zh: "所有客户端在此时间内完成连接",
+  }),
+  variable("warmup", "duration", "5s", {
+    help: "sent and received, but not counted",
+    help_zh: "收发消息，但不计入结果",
+  }),
+  variable("duration", "duration", "30s", { help: "counted", help_zh: "计入结果" }),
+  variable("version", "choice", "5", {
+    choices: ["3.1", "3.1.1", "5"],
+    help: "of MQTT: 3.1, 3.1.1 or 5",
+    help_zh: "MQTT 版本：3.1、3.1.1 或 5",
+  }),
+  variable("retain", "boolean", "false", {
+    help: "whether publications are retained",
+    help_zh: "发布的消息是否保留",
+  }),
 ];
 const about: [name: string, group: string, en: string, zh: string][] = [
   [

@@ -1,16 +1,19 @@
 // The stored runs of the mock: ten thousand, filtered, sorted and paged as the server does it.
 
 import type { Page, Removed, Row, Trash } from "../../src/console/types";
-import { QUEUED, RUNNING, row } from "./data";
+import { LADDER, QUEUED, RUNNING, going, row } from "./data";
+
+// Whether something runs, and what.
+export type Busy = boolean | "ladder";
 
 export class Records {
   private rows: Row[];
   private trash = new Map<string, Row & { deleted: string }>();
 
-  constructor(count: number, isBusy: boolean) {
+  constructor(count: number, busy: Busy) {
     const past = Array.from({ length: count }, (_, index) => row(index));
-    const running = { ...RUNNING, started: new Date(Date.now() - 50_000).toISOString() };
-    this.rows = isBusy ? [...QUEUED, running, ...past] : past;
+    const running = going(busy === "ladder" ? LADDER : RUNNING, Date.now());
+    this.rows = busy === false ? past : [...QUEUED, running, ...past];
   }
 
   find(id: string): Row | undefined {

@@ -12,11 +12,12 @@ import type {
   Row,
   RunFile,
   TrendPoint,
-  Upload,
 } from "../../src/console/types";
 import { RUNNING, SCENARIOS, random, summary, words } from "./data";
 import { stream } from "./live";
 import { Records } from "./records";
+import type { Busy } from "./records";
+import { Uploads } from "./uploads";
 
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; " +
@@ -31,7 +32,9 @@ const REPORT =
 
 export interface MockOptions {
   runs: number;
-  isBusy: boolean;
+  isBusy: Busy;
+  // A run that was started elsewhere has the machine.
+  heldBy?: string;
   isAdmitted?: boolean;
   // Runs that were deleted.
   trashed?: number;
@@ -81,7 +84,7 @@ class State {
   readonly requests: Request[] = [];
   private ends: (() => void)[] = [];
   private listeners = new Set<ServerResponse>();
-  private uploads = 0;
+  private readonly uploads = new Uploads();
 
   constructor(private readonly options: MockOptions) {
     this.records = new Records(options.runs, options.isBusy);
@@ -167,11 +170,14 @@ class State {
             { level: "ok", text: "Open files: 1,048,576." },
             {
               level: "warning",
-              text: "The frequency governor is powersave: latencies scatter. cpupower frequency-set -g performance",
+              text: "The generator is not calibrated here: 'tacho calibrate' measures what it can do in 75 seconds.",
+              text_zh: "负载生成器尚未在本机校准：tacho calibrate 用 75 秒测出其能力。",
             },
             {
               level: "problem",
-              text: "net.ipv4.ip_local_port_range leaves 28,232 ports: runs above 28,232 clients to one address are refused.",
+              text: "net.core.somaxconn: needs 2,000 connections waiting to be accepted (sysctl -w net.core.somaxconn='2000')",
+              text_zh:
+                "net.core.somaxconn：需要 2,000 个等待接受的连接（sysctl -w net.core.somaxconn='2000'）",
             },
           ],
           cores: 16,
@@ -187,7 +193,9 @@ class State {
         response.on("close", () => this.listeners.delete(response));
         return;
       case "uploads":
-        return json(response, 201, this.uploaded(query.get("name") ?? "x"));
+        return id === undefined
+          ? json(response, 201, this.uploads.take(query.get("name") ?? "x", body))
+          : json(response, 200, this.uploads.inspect(id, parsed().data ?? []));
       case "preview":
         return json(response, 200, preview(parsed()));
       case "compare":
@@ -255,7 +263,7 @@ class State {
     return {
       running: this.records.of("running")[0] ?? null,
       queued: this.records.of("queued"),
-      held_by: null,
+      held_by: this.options.heldBy ?? null,
     };
   }
 
@@ -288,31 +296,6 @@ class State {
     json(response, 201, { id, state: busy ? "queued" : "running", position: busy ? position : 0 });
   }
 
-  private uploaded(name: string): Upload {
-    this.uploads += 1;
-    const base = { upload: `u${this.uploads}`, name, problems: [] };
-    if (/\.(csv|txt)$/.test(name)) return { ...base, kind: "data", variables: [], groups: [] };
-    return {
-      ...base,
-      kind: name.endsWith(".toml") ? "scenario" : "plan",
-      variables: [
-        {
-          name: "server",
-          kind: "text",
-          unit: null,
-          default: "127.0.0.1",
-          minimum: null,
-          maximum: null,
-          choices: null,
-          help: "host of the broker",
-        },
-      ],
-      groups: [
-        { name: "Publishers", virtual_users: 100 },
-        { name: "Subscribers", virtual_users: 100 },
-      ],
-    };
-  }
 }
 
 async function read(request: IncomingMessage): Promise<Buffer> {
@@ -378,10 +361,13 @@ function preview(request: Request): Preview {
             descriptors: 2_064,
             cores: 0.6,
           },
+    variables: /^\d/.test(request.scenario ?? "") ? SCENARIOS[1]!.variables.slice(0, 4) : null,
     warnings:
       rate > 50_000
-        ? ["This load needs 3.1 cores of the generator; this machine has 2 for it."]
+        ? ["nofile: needs 2,064 open files of one process (ulimit -n 2064)"]
         : [],
+    warnings_zh:
+      rate > 50_000 ? ["nofile：需要 2,064 个文件描述符（单个进程）（ulimit -n 2064）"] : [],
     problems,
   };
 }

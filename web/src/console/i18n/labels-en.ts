@@ -58,8 +58,8 @@ export const labels = {
     firmware_size: "Size of firmware",
     killed: "Broker that is killed",
     kill_at: "Killed after",
-    groups: "Machines",
-    subscribers_per_group: "Subscribers per machine",
+    machines: "Load machines",
+    keep_alive: "Keep-alive interval",
   } as Record<string, string>,
   // Charts keep their English names.
   charts: {} as Record<string, string>,

@@ -57,8 +57,8 @@ export const labels = {
     firmware_size: "固件大小",
     killed: "被终止的 Broker",
     kill_at: "终止时间",
-    groups: "机器数",
-    subscribers_per_group: "每台机器的订阅者数",
+    machines: "压测机数",
+    keep_alive: "心跳间隔",
   } as Record<string, string>,
   charts: {
     "Messages per second": "每秒消息数",
@@ -168,5 +168,10 @@ export const labels = {
     Groups: "客户端组",
     measure: "测量",
     "warm-up": "预热",
+    offline: "离线",
+    probe: "就绪检查",
+    resume: "恢复",
+    drain: "收尾",
+    disconnect: "断开",
   } as Record<string, string>,
 };

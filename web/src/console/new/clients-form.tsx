@@ -1,19 +1,21 @@
-// Virtual users of a plan: how many of each group, and how fast they come.
+// Virtual users of an uploaded file: how many of each group, how fast they come, on how many load
+// machines, and how often those of a plan run through their groups.
+
+import { useState } from "preact/hooks";
 
 import { thousands } from "../../format";
 import { useWords } from "../i18n";
+import { Choice } from "../parts/choice";
 import { Field, TextInput } from "../parts/field";
-import type { Upload } from "../types";
 import { problemOf } from "./draft";
 import type { FormPart } from "./settings-step";
+import type { UploadedFile } from "./uploads";
 
-export function ClientsForm({
-  draft,
-  change,
-  problems,
-  groups,
-}: FormPart & { groups: Upload["groups"] }) {
+export function ClientsForm({ file, ...part }: FormPart & { file: UploadedFile }) {
   const t = useWords();
+  const { draft, change, problems } = part;
+  const groups = file.groups ?? [];
+  const isPlan = file.kind === "plan";
   return (
     <section class="card">
       <h2>{t.make.clients}</h2>
@@ -56,7 +58,88 @@ export function ClientsForm({
             />
           )}
         </Field>
+        <Field
+          label={t.make.machines}
+          help={t.make.machinesHelp}
+          name="machines"
+          error={problemOf(problems, "machines")}
+        >
+          {(ids) => (
+            <TextInput
+              ids={ids}
+              numeric
+              value={draft.machines}
+              placeholder="1"
+              change={(machines) => change({ machines })}
+            />
+          )}
+        </Field>
       </div>
+      {isPlan && <Loops {...part} />}
+      {isPlan && (file.files ?? []).length > 0 && <Rows {...part} />}
     </section>
+  );
+}
+
+type LoopMode = "plan" | "forever" | "times";
+
+function Loops({ draft, change, problems }: FormPart) {
+  const t = useWords();
+  const [isCounted, setCounted] = useState(draft.loops !== "" && draft.loops !== "forever");
+  const mode: LoopMode = isCounted ? "times" : draft.loops === "forever" ? "forever" : "plan";
+  const error = problemOf(problems, "loops");
+  return (
+    <div class={error ? "field invalid" : "field"} data-field="loops">
+      <Choice
+        legend={t.make.loops}
+        value={mode}
+        options={(["plan", "forever", "times"] as const).map((value) => ({
+          value,
+          label: t.make.loopModes[value],
+        }))}
+        change={(chosen) => {
+          setCounted(chosen === "times");
+          change({ loops: chosen === "forever" ? "forever" : chosen === "times" ? "1" : "" });
+        }}
+      />
+      {mode === "times" && (
+        <Field label={t.make.loopCount} error={error}>
+          {(ids) => (
+            <TextInput ids={ids} numeric value={draft.loops} change={(loops) => change({ loops })} />
+          )}
+        </Field>
+      )}
+      {mode !== "times" && error && (
+        <p class="field-error" role="alert">
+          {error}
+        </p>
+      )}
+      <p class="field-help">{t.make.loopsHelp}</p>
+    </div>
+  );
+}
+
+function Rows({ draft, change, problems }: FormPart) {
+  const t = useWords();
+  const error = problemOf(problems, "rows");
+  const chosen = draft.rows === "split" || draft.rows === "copy" ? draft.rows : "plan";
+  return (
+    <div class={error ? "field invalid" : "field"} data-field="rows">
+      <Choice
+        legend={t.make.rows}
+        value={chosen}
+        options={(["plan", "split", "copy"] as const).map((value) => ({
+          value,
+          label: t.make.rowModes[value],
+        }))}
+        change={(rows) => change({ rows: rows === "plan" ? "" : rows })}
+      />
+      {error && (
+        <p class="field-error" role="alert">
+          {error}
+        </p>
+      )}
+      <p class="field-help">{t.make.rowsHelp}</p>
+    </div>
   );
 }

@@ -21,6 +21,11 @@ export interface Draft {
   cert: string;
   key: string;
   virtualUsers: Record<string, string>;
+  machines: string;
+  // Empty: as the plan says; else `forever` or a number.
+  loops: string;
+  // Empty: as the plan says; else `split` or `copy`.
+  rows: string;
   rampUp: string;
   duration: string;
   warmup: string;
@@ -32,7 +37,11 @@ export interface Draft {
   monitors: string[];
   outputs: string[];
   objectives: string[];
+  // What a search makes as large as possible.
+  variable: string;
   steps: string;
+  stopWhen: string[];
+  only: string[];
 }
 
 export const COMMANDS: Command[] = ["run", "ladder", "capacity", "compare", "suite"];
@@ -51,6 +60,9 @@ export const EMPTY: Draft = {
   cert: "",
   key: "",
   virtualUsers: {},
+  machines: "",
+  loops: "",
+  rows: "",
   rampUp: "",
   duration: "",
   warmup: "",
@@ -62,7 +74,10 @@ export const EMPTY: Draft = {
   monitors: [],
   outputs: [],
   objectives: [],
+  variable: "",
   steps: "",
+  stopWhen: [],
+  only: [],
 };
 
 const TEXTS = [
@@ -74,6 +89,9 @@ const TEXTS = [
   "ca",
   "cert",
   "key",
+  "machines",
+  "loops",
+  "rows",
   "rampUp",
   "duration",
   "warmup",
@@ -81,9 +99,18 @@ const TEXTS = [
   "name",
   "note",
   "tags",
+  "variable",
   "steps",
 ] as const;
-const LISTS = ["data", "thresholds", "monitors", "outputs", "objectives"] as const;
+const LISTS = [
+  "data",
+  "thresholds",
+  "monitors",
+  "outputs",
+  "objectives",
+  "stopWhen",
+  "only",
+] as const;
 const MAPS = [
   ["variables", "v."],
   ["virtualUsers", "g."],
@@ -129,8 +156,9 @@ export function fromRequest(request: Request): Draft {
     upload: request.upload ?? "",
     data: request.data ?? [],
     variables: { ...request.variables },
-    broker: typeof broker === "string" && broker !== "builtin" ? broker : "",
-    brokers: Array.isArray(broker) ? broker : EMPTY.brokers,
+    broker:
+      request.command === "compare" ? "" : [broker].flat().filter(isOther).join(", "),
+    brokers: request.command === "compare" && Array.isArray(broker) ? broker : EMPTY.brokers,
     user: request.credentials?.username ?? "",
     passwordFile: request.credentials?.password_file ?? "",
     ca: request.tls?.ca_file ?? "",
@@ -139,6 +167,9 @@ export function fromRequest(request: Request): Draft {
     virtualUsers: Object.fromEntries(
       Object.entries(request.virtual_users ?? {}).map(([group, count]) => [group, String(count)]),
     ),
+    machines: shown(request.machines),
+    loops: request.loops == null ? "" : String(request.loops),
+    rows: request.rows ?? "",
     rampUp: shown(request.ramp_up_s),
     duration: shown(request.duration_s),
     warmup: shown(request.warmup_s),
@@ -150,8 +181,15 @@ export function fromRequest(request: Request): Draft {
     monitors: request.monitors ?? [],
     outputs: request.outputs ?? [],
     objectives: request.objectives ?? [],
+    variable: request.variable ?? "",
     steps: request.steps ?? "",
+    stopWhen: request.stop_when ?? [],
+    only: request.only ?? [],
   };
+}
+
+function isOther(broker: string): boolean {
+  return broker !== "builtin";
 }
 
 // Seconds of a text such as `30`, `30s`, `5m`, `1.5h`; null where it is none.
@@ -199,9 +237,15 @@ export function toRequest(draft: Draft, words: Words): { request: Request; probl
   const list = (values: string[]) => (filled(values).length > 0 ? filled(values) : undefined);
   const text = (value: string) => (value.trim() === "" ? undefined : value.trim());
   put("data", list(draft.data));
+  // A scenario with several brokers takes an address for each.
+  const addresses = filled(draft.broker.split(","));
   put(
     "broker",
-    draft.command === "compare" ? filled(draft.brokers) : (text(draft.broker) ?? "builtin"),
+    draft.command === "compare"
+      ? filled(draft.brokers)
+      : addresses.length > 1
+        ? addresses
+        : (addresses[0] ?? "builtin"),
   );
   if (draft.user !== "" || draft.passwordFile !== "") {
     put("credentials", { username: draft.user.trim(), password_file: draft.passwordFile.trim() });
@@ -219,6 +263,18 @@ export function toRequest(draft: Draft, words: Words): { request: Request; probl
     if (count !== undefined) users[group] = count;
   }
   if (Object.keys(users).length > 0) put("virtual_users", users);
+  put(
+    "machines",
+    read("machines", draft.machines, (typed) => whole(typed, 1), words.count),
+  );
+  const isPlan = draft.upload !== "";
+  if (isPlan && draft.loops === "forever") put("loops", "forever");
+  else if (isPlan)
+    put(
+      "loops",
+      read("loops", draft.loops, (typed) => whole(typed, 1), words.count),
+    );
+  if (isPlan && (draft.rows === "split" || draft.rows === "copy")) put("rows", draft.rows);
   put("ramp_up_s", read("ramp_up_s", draft.rampUp, seconds, words.time));
   put("duration_s", read("duration_s", draft.duration, seconds, words.time));
   put("warmup_s", read("warmup_s", draft.warmup, seconds, words.time));
@@ -233,8 +289,15 @@ export function toRequest(draft: Draft, words: Words): { request: Request; probl
   put("thresholds", list(draft.thresholds));
   put("monitors", list(draft.monitors));
   put("outputs", list(draft.outputs));
-  if (draft.command === "capacity") put("objectives", list(draft.objectives));
-  if (draft.command === "ladder") put("steps", text(draft.steps));
+  if (draft.command === "capacity") {
+    put("objectives", list(draft.objectives));
+    put("variable", text(draft.variable));
+  }
+  if (draft.command === "ladder") {
+    put("steps", text(draft.steps));
+    put("stop_when", list(draft.stopWhen));
+  }
+  if (draft.command === "suite") put("only", list(draft.only));
   return { request, problems };
 }
 
@@ -243,6 +306,12 @@ export function toRequest(draft: Draft, words: Words): { request: Request; probl
 export function problemOf(problems: Problem[], field: string): string | undefined {
   const dotted = field.replace(/\[(\d+)\]$/, ".$1");
   return problems.find((problem) => problem.field === field || problem.field === dotted)?.message;
+}
+
+// The same for a field whose text becomes a list.
+export function problemWithin(problems: Problem[], field: string): string | undefined {
+  const own = problems.find((problem) => problem.field?.replace(/\[\d+\]$/, "") === field);
+  return own?.message;
 }
 
 // A problem in a sentence: the program points into a file, which the form does not show.

@@ -2,15 +2,14 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { ApiError, upload } from "../api";
+import { ApiError, send, upload } from "../api";
 import { useWords } from "../i18n";
 import { Icon } from "../parts/icon";
 import { errorText } from "../parts/notice";
-import { size } from "../show";
 import { useStore } from "../store";
 import type { Problem, Upload } from "../types";
 import type { Draft } from "./draft";
-import { inShort, problemOf } from "./draft";
+import { FileRow } from "./file-row";
 import { BYTES_MAX, keep, uploads } from "./uploads";
 import type { UploadedFile } from "./uploads";
 
@@ -36,6 +35,8 @@ export function Files({
   useEffect(() => {
     if (isFirst) section.current?.scrollIntoView({ block: "center" });
   }, [isFirst]);
+  const plan = files.find(({ upload: id }) => id === draft.upload);
+  usePlanWithData(plan, draft.data, setFailure);
 
   const take = async (chosen: FileList | null | undefined) => {
     setFailure(null);
@@ -48,12 +49,8 @@ export function Files({
       try {
         const known = await upload<Upload>(file);
         keep({ ...known, size: file.size });
-        const { data } = latest.current;
         // Several files may arrive before the form is drawn again.
-        const part: Partial<Draft> =
-          known.kind === "data"
-            ? { data: [...data, known.upload] }
-            : { upload: known.upload, scenario: "", variables: {}, virtualUsers: {} };
+        const part = withUpload(latest.current, known);
         latest.current = { ...latest.current, ...part };
         change(part);
       } catch (error) {
@@ -76,6 +73,7 @@ export function Files({
       <h2>{t.make.byFile}</h2>
       <label
         class={isOver ? "drop over" : "drop"}
+        data-field="data"
         onDragOver={(event) => {
           event.preventDefault();
           setOver(true);
@@ -118,9 +116,10 @@ export function Files({
             <FileRow
               key={file.upload}
               file={file}
+              plan={plan}
               draft={draft}
               change={change}
-              problem={problemOf(problems, file.kind === "data" ? `data.${file.upload}` : "upload")}
+              problems={problems}
             />
           ))}
         </ul>
@@ -129,64 +128,55 @@ export function Files({
   );
 }
 
-function unknown(id: string, isPlan: boolean): UploadedFile {
-  return {
-    upload: id,
-    name: id,
-    kind: isPlan ? "plan" : "data",
-    variables: [],
-    groups: [],
-    problems: [],
-    size: 0,
-  };
+// What a file that was uploaded changes in the form; one of data replaces another of its name.
+export function withUpload(draft: Draft, { kind, upload: id, name }: Upload): Partial<Draft> {
+  if (kind !== "data") return { upload: id, scenario: "", variables: {}, virtualUsers: {} };
+  const known = uploads.get();
+  const others = draft.data.filter(
+    (other) => known.find(({ upload: one }) => one === other)?.name !== name,
+  );
+  return { data: [...others, id] };
 }
 
-function FileRow({
-  file,
-  draft,
-  change,
-  problem,
-}: {
-  file: UploadedFile;
-  draft: Draft;
-  change: (part: Partial<Draft>) => void;
-  problem: string | undefined;
-}) {
+// Asks the server about a plan or scenario file again when other data are beside it.
+function usePlanWithData(
+  plan: UploadedFile | undefined,
+  data: string[],
+  complain: (message: string) => void,
+): void {
   const t = useWords();
-  const isData = file.kind === "data";
-  const said = [
-    ...(problem === undefined ? [] : [problem]),
-    ...file.problems.map(({ message }) => inShort(message)),
-  ];
-  return (
-    <li>
-      <div class="file-about">
-        <b>{file.name}</b>
-        <span class="facts">
-          <span>{t.make.fileKinds[file.kind]}</span>
-          {file.size > 0 && <span>{size(file.size)}</span>}
-        </span>
-      </div>
-      <button
-        type="button"
-        class="icon-button"
-        aria-label={`${t.words.remove}: ${file.name}`}
-        onClick={() =>
-          change(
-            isData
-              ? { data: draft.data.filter((id) => id !== file.upload) }
-              : { upload: "", variables: {} },
-          )
-        }
-      >
-        <Icon name="cross" />
-      </button>
-      {said.map((message) => (
-        <p key={message} class="field-error">
-          <Icon name="warning" />
-          {message}
-        </p>
-      ))}
-    </li>
-  );
+  const words = useRef(t);
+  words.current = t;
+  const id = plan === undefined || plan.kind === "data" ? "" : plan.upload;
+  const key = id === "" ? "" : [id, ...data].join();
+  const asked = useRef("");
+  useEffect(() => {
+    // The answer to its upload is that without data.
+    if (key === "" || key === asked.current || (asked.current === "" && key === id)) return;
+    asked.current = key;
+    const abort = new AbortController();
+    const wanted = key.split(",").slice(1);
+    send<Upload>("POST", ["uploads", id, "inspect"], { data: wanted }, abort.signal).then(
+      (answer) => {
+        const known = uploads.get().find(({ upload: one }) => one === id);
+        if (known !== undefined) keep({ ...known, ...answer });
+      },
+      (error: unknown) => {
+        if (abort.signal.aborted) return;
+        complain(
+          error instanceof ApiError
+            ? errorText(error, words.current.errors.connection)
+            : String(error),
+        );
+      },
+    );
+    return () => {
+      abort.abort();
+      asked.current = "?";
+    };
+  }, [key, id, complain]);
+}
+
+function unknown(id: string, isPlan: boolean): UploadedFile {
+  return { upload: id, name: id, kind: isPlan ? "plan" : "data", problems: [], size: 0 };
 }

@@ -15,7 +15,7 @@ import { useTitle } from "../title";
 import type { Catalogue, Run, Started, Variable } from "../types";
 import { fromRequest, toQuery } from "./draft";
 import { Offered } from "./offered";
-import { ReviewStep } from "./review-step";
+import { ReviewStep, Warnings } from "./review-step";
 import { ScenarioStep } from "./scenario-step";
 import { SettingsStep } from "./settings-step";
 import { Steps } from "./steps";
@@ -65,7 +65,7 @@ function Form() {
   const scenario = catalogue.data?.scenarios.find(({ name }) => name === draft.scenario);
   const variables: Variable[] =
     draft.upload === ""
-      ? (scenario?.variables ?? [])
+      ? (scenario?.variables ?? state.preview?.variables ?? [])
       : (uploaded?.variables ??
         Object.entries(draft.variables).map(([name, value]) => plain(name, value)));
 
@@ -77,7 +77,10 @@ function Form() {
       if (started.state === "queued") say(t.make.queuedAt(started.position ?? 1));
     } catch (error) {
       complain(error);
-      if (error instanceof ApiError && error.field !== null) showField(error.field, () => go(2));
+      if (error instanceof ApiError && error.field !== null) {
+        const { field } = error;
+        showField(field, () => go(stepOf(field)));
+      }
     } finally {
       setStarting(false);
     }
@@ -129,7 +132,7 @@ function Form() {
       }}
       show={(field) =>
         showField(field, () => {
-          if (!isOnePage) go(2);
+          if (!isOnePage) go(stepOf(field));
         })
       }
     />
@@ -197,8 +200,9 @@ function Form() {
           <aside class="form-aside" aria-label={t.make.willDo}>
             <div class="card">
               <h2>{t.make.willDo}</h2>
-              <Offered state={state} isChosen={isChosen} />
+              <Offered state={state} isChosen={isChosen} command={draft.command} />
             </div>
+            {!isOnePage && <Warnings preview={state.preview} />}
           </aside>
         )}
       </div>
@@ -217,6 +221,11 @@ function plain(name: string, value: string): Variable {
     choices: null,
     help: "",
   };
+}
+
+// The step that has a field.
+function stepOf(field: string): number {
+  return /^(command|scenario|upload|data)\b/.test(field) ? 1 : 2;
 }
 
 // Brings the field of a problem into view, with the keyboard in it.

@@ -3,9 +3,18 @@
 import { useLanguage, useWords } from "../i18n";
 import { Loading } from "../parts/notice";
 import { count, perSecond, size, span } from "../show";
+import type { Command } from "../types";
 import type { PreviewState } from "./use-preview";
 
-export function Offered({ state, isChosen }: { state: PreviewState; isChosen: boolean }) {
+export function Offered({
+  state,
+  isChosen,
+  command,
+}: {
+  state: PreviewState;
+  isChosen: boolean;
+  command: Command;
+}) {
   const t = useWords();
   const language = useLanguage();
   if (!isChosen) return <p class="quiet">{t.make.previewEmpty}</p>;
@@ -33,14 +42,17 @@ export function Offered({ state, isChosen }: { state: PreviewState; isChosen: bo
     ...(offered.cores == null ? [] : [[coresOf(offered.cores), names.cores] as [string, string]]),
   ];
   return (
-    <dl class={isStale ? "offered stale" : "offered"} aria-busy={isStale}>
-      {rows.map(([value, name]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <>
+      {command !== "run" && <p class="quiet">{t.make.ofFirst[command]}</p>}
+      <dl class={isStale ? "offered stale" : "offered"} aria-busy={isStale}>
+        {rows.map(([value, name]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </>
   );
 }
 

@@ -6,7 +6,7 @@ import { useLoad } from "../load";
 import { CopyText } from "../parts/copy";
 import { Icon } from "../parts/icon";
 import { targetName } from "../show";
-import type { Queue } from "../types";
+import type { Preview, Queue } from "../types";
 import type { Draft } from "./draft";
 import { Offered } from "./offered";
 import type { PreviewState } from "./use-preview";
@@ -39,19 +39,21 @@ export function ReviewStep({
             <h2 id="review">{t.make.willDo}</h2>
             <p class="facts">
               <span>{t.make.commands[draft.command]}</span>
-              <span>{draft.name || draft.scenario}</span>
+              {(draft.name || draft.scenario) !== "" && (
+                <span>{draft.name || draft.scenario}</span>
+              )}
               <span>
                 {draft.command === "compare"
                   ? draft.brokers.join(", ")
                   : targetName(draft.broker, t.words.ownBroker)}
               </span>
             </p>
-            <Offered state={state} isChosen={isChosen} />
+            <Offered state={state} isChosen={isChosen} command={draft.command} />
           </>
         )}
         {!isWhole && <h2 id="review">{t.make.steps[2]}</h2>}
         <Problems state={state} show={show} />
-        <Warnings warnings={preview?.warnings ?? []} />
+        <Warnings preview={preview} />
         <div class="start-row">
           <button type="button" class="button primary large" disabled={!canStart} onClick={start}>
             <Icon name="play" />
@@ -101,15 +103,18 @@ function Problems({ state, show }: { state: PreviewState; show: (field: string) 
 }
 
 // Of this load on this machine.
-function Warnings({ warnings }: { warnings: string[] }) {
+export function Warnings({ preview }: { preview: Preview | null }) {
   const t = useWords();
+  const language = useLanguage();
+  const inChinese = language === "zh" ? preview?.warnings_zh : undefined;
+  const warnings = inChinese ?? preview?.warnings ?? [];
   if (warnings.length === 0) return null;
   return (
     <div class="notice warn">
       <Icon name="warning" />
       <div>
         <b>{t.make.warnings}</b>
-        <ul lang="en">
+        <ul {...(inChinese === undefined ? { lang: "en" } : {})}>
           {[...new Set(warnings)].map((text) => (
             <li key={text}>{text}</li>
           ))}

@@ -38,6 +38,7 @@ export function ScenarioStep({
     change({
       scenario,
       upload: "",
+      data: [],
       variables: scenario === draft.scenario ? draft.variables : {},
       virtualUsers: {},
     });

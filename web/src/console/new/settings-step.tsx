@@ -56,11 +56,40 @@ export function SettingsStep({
               />
             )}
           </Field>
+          <List
+            {...part}
+            name="stopWhen"
+            field="stop_when"
+            label={t.make.stopWhen}
+            help={t.make.stopWhenHelp}
+            example={t.make.stopWhenExample}
+          />
         </section>
       )}
       {draft.command === "capacity" && (
         <section class="card">
           <h2>{t.make.commands.capacity}</h2>
+          <Field
+            label={t.make.searched}
+            help={t.make.searchedHelp}
+            name="variable"
+            error={problemOf(problems, "variable")}
+          >
+            {(ids) => (
+              <TextInput
+                ids={ids}
+                value={draft.variable}
+                placeholder="target_throughput"
+                list="searched-names"
+                change={(variable) => change({ variable })}
+              />
+            )}
+          </Field>
+          <datalist id="searched-names">
+            {variables.map(({ name }) => (
+              <option key={name} value={name} />
+            ))}
+          </datalist>
           <List
             {...part}
             name="objectives"
@@ -70,22 +99,32 @@ export function SettingsStep({
           />
         </section>
       )}
-      {draft.command !== "suite" && isChosen && <VariablesForm {...part} variables={variables} />}
-      <TargetForm {...part} />
-      {uploaded?.kind === "plan" && <ClientsForm {...part} groups={uploaded.groups} />}
-      <TimeForm {...part} variables={variables} />
-      {draft.command === "run" && (
+      {draft.command === "suite" && (
         <section class="card">
-          <h2>{t.make.judge}</h2>
+          <h2>{t.make.commands.suite}</h2>
           <List
             {...part}
-            name="thresholds"
-            label={t.make.thresholds}
-            help={t.make.thresholdsHelp}
-            example={t.make.thresholdExample}
+            name="only"
+            label={t.make.only}
+            help={t.make.onlyHelp}
+            example={t.make.onlyExample}
           />
         </section>
       )}
+      {draft.command !== "suite" && isChosen && <VariablesForm {...part} variables={variables} />}
+      <TargetForm {...part} />
+      {uploaded !== undefined && <ClientsForm {...part} file={uploaded} key={uploaded.upload} />}
+      <TimeForm {...part} variables={variables} />
+      <section class="card">
+        <h2>{t.make.judge}</h2>
+        <List
+          {...part}
+          name="thresholds"
+          label={t.make.thresholds}
+          help={draft.command === "run" ? t.make.thresholdsHelp : t.make.thresholdsOfEach}
+          example={t.make.thresholdExample}
+        />
+      </section>
       <section class="card">
         <h2>{t.make.observe}</h2>
         <div class="field-grid two">
@@ -154,11 +193,14 @@ function List({
   change,
   problems,
   name,
+  field = name,
   label,
   help,
   example,
 }: FormPart & {
-  name: "thresholds" | "monitors" | "outputs" | "objectives";
+  name: "thresholds" | "monitors" | "outputs" | "objectives" | "stopWhen" | "only";
+  // What the API calls it.
+  field?: string;
   label: string;
   help: string;
   example: string;
@@ -168,11 +210,11 @@ function List({
       label={label}
       help={help}
       example={example}
-      name={name}
+      name={field}
       values={draft[name]}
       change={(values) => change({ [name]: values })}
-      errors={(index) => problemOf(problems, `${name}[${index}]`)}
-      problem={problemOf(problems, name)}
+      errors={(index) => problemOf(problems, `${field}[${index}]`)}
+      problem={problemOf(problems, field)}
     />
   );
 }

@@ -3,7 +3,7 @@
 import { useWords } from "../i18n";
 import { Field, ListField, TextInput } from "../parts/field";
 import { useState } from "preact/hooks";
-import { problemOf } from "./draft";
+import { problemOf, problemWithin } from "./draft";
 import type { FormPart } from "./settings-step";
 
 export function TargetForm({ draft, change, problems }: FormPart) {
@@ -56,7 +56,7 @@ export function TargetForm({ draft, change, problems }: FormPart) {
               label={t.make.url}
               help={t.make.urlHelp}
               name="broker"
-              error={problemOf(problems, "broker")}
+              error={problemWithin(problems, "broker")}
             >
               {(ids) => (
                 <TextInput

@@ -19,6 +19,11 @@ function stored(): UploadedFile[] {
   }
 }
 
+// Lines of data may be those of users: they are not kept longer than the page.
+export function toStore(file: UploadedFile): UploadedFile {
+  return file.table === undefined ? file : { ...file, table: { ...file.table, first: [] } };
+}
+
 export const uploads = new Store<UploadedFile[]>(
   typeof sessionStorage === "undefined" ? [] : stored(),
 );
@@ -26,7 +31,7 @@ export const uploads = new Store<UploadedFile[]>(
 export function keep(file: UploadedFile): void {
   uploads.set([...uploads.get().filter(({ upload }) => upload !== file.upload), file].slice(-50));
   try {
-    sessionStorage.setItem(KEY, JSON.stringify(uploads.get()));
+    sessionStorage.setItem(KEY, JSON.stringify(uploads.get().map(toStore)));
   } catch {
     // Without storage they are known as long as the page.
   }

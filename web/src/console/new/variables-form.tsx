@@ -1,9 +1,9 @@
 // Fields made from the variables of a scenario.
 
-import { useWords } from "../i18n";
+import { useLanguage, useWords } from "../i18n";
 import { Choice } from "../parts/choice";
 import { Field, TextInput } from "../parts/field";
-import { labelOf } from "../scenarios";
+import { helpOf, labelOf, unitOf } from "../scenarios";
 import type { Variable } from "../types";
 import { problemOf } from "./draft";
 import { boundsOf } from "./bounds";
@@ -59,11 +59,13 @@ function VariableField({
   error: string | undefined;
 }) {
   const t = useWords();
+  const language = useLanguage();
+  const help = helpOf(variable, language);
   const isChanged = value !== variable.default;
   const bounds = boundsOf(variable, t);
   const hints = [
-    variable.help,
-    variable.help.includes(bounds) ? "" : bounds,
+    help,
+    help.includes(bounds) ? "" : bounds,
     t.make.defaultIs(variable.default === "" ? "–" : variable.default),
   ]
     .filter((hint) => hint !== "")
@@ -107,7 +109,14 @@ function VariableField({
     );
   }
   return (
-    <Field label={label} help={hints} error={error} unit={variable.unit} name={name} aside={reset}>
+    <Field
+      label={label}
+      help={hints}
+      error={error}
+      unit={unitOf(variable, language)}
+      name={name}
+      aside={reset}
+    >
       {(ids) =>
         choices !== null ? (
           <select {...ids} value={value} onChange={(event) => set(event.currentTarget.value)}>

@@ -1,6 +1,6 @@
 // What stands in the way of good measurements on this machine.
 
-import { useWords } from "../i18n";
+import { useLanguage, useWords } from "../i18n";
 import { useIsMachineUnknown, useMachine } from "../machine";
 import { Loading } from "../parts/notice";
 import { Chip } from "../parts/verdict";
@@ -10,6 +10,7 @@ const TONES: Record<string, Tone> = { ok: "good", warning: "warn", problem: "bad
 
 export function MachineCard() {
   const t = useWords();
+  const language = useLanguage();
   const machine = useMachine();
   const isUnknown = useIsMachineUnknown();
   if (machine === null && isUnknown) return null;
@@ -24,10 +25,10 @@ export function MachineCard() {
       {machine !== null && findings.length === 0 && <p class="quiet">{t.home.machineFine}</p>}
       {findings.length > 0 && (
         <ul class="machine">
-          {findings.map(({ level, text }) => (
+          {findings.map(({ level, text, text_zh: chinese }) => (
             <li key={text}>
               <Chip tone={TONES[level] ?? "calm"}>{t.levels[level] ?? level}</Chip>
-              <p lang="en">{text}</p>
+              {language === "zh" && chinese ? <p>{chinese}</p> : <p lang="en">{text}</p>}
             </li>
           ))}
         </ul>

@@ -4,7 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 
 import { translated, useLanguage, useWords } from "../i18n";
 import { span } from "../show";
-import type { Row } from "../types";
+import type { Progress, Row } from "../types";
+import { Chip, VerdictChip } from "./verdict";
 
 // The time now, anew each second.
 export function useNow(isActive = true): number {
@@ -17,22 +18,27 @@ export function useNow(isActive = true): number {
   return now;
 }
 
-// How much of the run is over, from 0 to 1, and the seconds left; null where nobody can tell.
+// Seconds since a moment; 0 where that is unknown or ahead, as by another clock.
+function since(iso: string | null, now: number): number {
+  const seconds = iso === null ? NaN : (now - Date.parse(iso)) / 1000;
+  return seconds > 0 ? seconds : 0;
+}
+
+// How much of the run is over, from 0 to 1, and the seconds left; null where that depends on
+// results, as in a search.
 export function shareOf(row: Row, now: number): { share: number | null; left: number | null } {
-  const fraction = row.progress?.fraction ?? null;
-  const began = row.started === null ? NaN : Date.parse(row.started);
-  const elapsed = Math.max((now - began) / 1000, 0);
-  if (fraction !== null) {
-    const share = Math.min(Math.max(fraction, 0), 1);
-    const left = share > 0.05 && elapsed > 0 ? (elapsed / share) * (1 - share) : null;
-    return { share, left };
-  }
-  if (row.duration_s === null || !(row.duration_s > 0) || Number.isNaN(began)) {
-    return { share: null, left: null };
-  }
+  const { progress } = row;
+  if (progress == null || progress.step_since === "") return { share: null, left: null };
+  const planned = progress.step_planned_s;
+  const done = Math.min(since(progress.step_since, now), planned);
+  const inStep = planned > 0 ? done / planned : 0;
+  const { step } = progress;
+  if (step === null) return { share: inStep, left: planned - done };
+  if (step.of === null) return { share: null, left: null };
+  const of = Math.max(step.of, step.number);
   return {
-    share: Math.min(elapsed / row.duration_s, 1),
-    left: Math.max(row.duration_s - elapsed, 0),
+    share: (step.number - 1 + inStep) / of,
+    left: (of - step.number) * planned + planned - done,
   };
 }
 
@@ -41,16 +47,27 @@ export function RunProgress({ row }: { row: Row }) {
   const language = useLanguage();
   const now = useNow();
   const { share, left } = shareOf(row, now);
-  const began = row.started === null ? null : Date.parse(row.started);
+  const { progress } = row;
+  const phase =
+    progress == null || progress.phase === ""
+      ? null
+      : {
+          ...progress,
+          name: translated(t.labels.charts, progress.phase),
+          done: Math.min(since(progress.since, now), progress.planned_s ?? Infinity),
+        };
   const parts = [
-    row.progress
-      ? t.home.phase(
-          translated(t.labels.charts, row.progress.phase),
-          row.progress.number,
-          row.progress.of,
-        )
-      : null,
-    began === null ? null : t.home.elapsed(span(Math.floor((now - began) / 1000), language)),
+    progress?.step == null ? null : t.home.step(progress.step.number, progress.step.of),
+    phase === null ? t.run.getsReady : t.home.phase(phase.name, phase.number, phase.of),
+    phase === null
+      ? null
+      : t.run.seconds(
+          phase.done.toFixed(0),
+          phase.planned_s === null ? null : String(Math.round(phase.planned_s)),
+        ),
+    row.started === null
+      ? null
+      : t.home.elapsed(span(Math.floor(since(row.started, now)), language)),
     left === null ? null : t.home.remaining(span(Math.ceil(left), language)),
   ];
   return (
@@ -67,6 +84,29 @@ export function RunProgress({ row }: { row: Row }) {
             <span key={part}>{part}</span>
           ))}
       </p>
+      {progress != null && <SoFar progress={progress} />}
+    </div>
+  );
+}
+
+// The verdict so far: of the steps that have ended, and what speaks against the run right now.
+function SoFar({ progress }: { progress: Progress }) {
+  const t = useWords();
+  const { verdicts, failures, missed } = progress;
+  const ended = Object.entries(verdicts).sort(([, a], [, b]) => b - a);
+  const isFine = failures === 0 && missed === 0 && ended.every(([verdict]) => verdict === "ok");
+  return (
+    <div class="so-far">
+      <span>{t.run.sofar}</span>
+      {ended.map(([verdict, steps]) => (
+        <span key={verdict} class="so-far-steps">
+          <VerdictChip verdict={verdict} />
+          {t.home.steps(steps)}
+        </span>
+      ))}
+      {missed > 0 && <Chip tone="bad">{t.run.soFarBad(missed)}</Chip>}
+      {failures > 0 && <Chip tone="warn">{t.run.soFarFailures(failures)}</Chip>}
+      {isFine && ended.length === 0 && <Chip tone="good">{t.run.soFarOk}</Chip>}
     </div>
   );
 }
