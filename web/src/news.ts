@@ -72,6 +72,8 @@ export interface Hello {
   end: EndNews | null;
   forgotten: number;
   overflow: number;
+  // Of a run that has ended: the time between two rows.
+  every_s?: number;
 }
 
 export interface FailedNews {

@@ -237,6 +237,44 @@ test(
   },
 );
 
+test("the charts of a run that has ended are there after a reload, too", options, async () => {
+  const ended = server.records.of("finished").find(({ kind }) => kind === "run")!;
+  await page.goto(`${server.address}/runs/${ended.id}`);
+  await page.getByRole("link", { name: "Course" }).click();
+  await page.waitForURL(/tab=course/);
+  await page.locator("figure canvas").nth(2).waitFor();
+  await page.reload();
+  await page.locator("figure canvas").nth(2).waitFor();
+  await page.getByText("Values as a table").first().click();
+  assert.ok((await page.locator(".values table tbody tr").count()) > 20);
+});
+
+test("a run is compared with the baseline of its scenario", options, async () => {
+  const ended = server.records.of("finished")[0]!;
+  await page.goto(`${server.address}/runs/${ended.id}`);
+  await page.locator(".run-actions .popover > button").click();
+  await page.getByRole("button", { name: "Compare with the baseline" }).click();
+  await page.waitForURL((url) => url.pathname === "/compare");
+  const [first, second] = new URL(page.url()).searchParams.get("ids")!.split(",");
+  assert.equal(second, ended.id);
+  assert.equal(server.records.find(first!)?.scenario, ended.scenario);
+  await page.locator(".compared").waitFor();
+});
+
+test("a run from elsewhere is repeated with changes, its scenario as an upload", options, async () => {
+  const ended = server.records.of("finished")[0]!;
+  await page.goto(`${server.address}/runs/${ended.id}`);
+  await page.locator(".run-actions .popover > button").click();
+  await page.getByRole("button", { name: "Repeat with changes" }).click();
+  await page.waitForURL(/new\?.*upload=u9/);
+  await page.getByText("The form has no field for --timing spin.").waitFor();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByRole("button", { name: "Start test" }).click();
+  await page.waitForURL("**/runs/started-1");
+  const [request] = server.requests;
+  assert.deepEqual([request?.upload, request?.thresholds], ["u9", ["e2e_p99<10ms"]]);
+});
+
 test("the files of a run, and of its steps, are opened and downloaded", options, async () => {
   const past = Array.from({ length: 200 }, (_, index) => row(index));
   const ladder = past.find(({ kind, state }) => kind === "ladder" && state === "finished")!;

@@ -114,6 +114,13 @@ const SCREENS: Screen[] = [
   { name: "run", doc: "result", path: `/runs/${ok.id}` },
   { name: "run-bad", path: `/runs/${bad.id}` },
   { name: "run-ladder", path: `/runs/${ladder.id}`, isTable: true },
+  {
+    name: "run-course",
+    path: `/runs/${ok.id}?tab=course`,
+    act: async (page) => {
+      await page.locator("figure canvas").nth(3).waitFor();
+    },
+  },
   { name: "run-report", path: `/runs/${ok.id}?tab=report` },
   { name: "run-files", path: `/runs/${ok.id}?tab=files` },
   {

@@ -7,6 +7,7 @@ import { wordsOf } from "../src/console/i18n";
 import { nextSort, shownColumns } from "../src/console/records/columns";
 import { apiQuery, filtersOf, isFiltered } from "../src/console/records/filters";
 import { address, routeOf } from "../src/console/router";
+import { foldersOf } from "../src/console/run/files";
 import { tagsOf } from "../src/console/run-actions";
 import { grouped, helpOf, labelOf, titleOf, unitOf } from "../src/console/scenarios";
 import { parsed } from "../src/console/settings";
@@ -156,6 +157,7 @@ test("how far a run is follows from its steps and their planned time", () => {
   assert.deepEqual(share({ step: step(2, null) }), { share: null, left: null }, "a search");
   assert.deepEqual(share({ step_planned_s: 5 }), { share: 1, left: 0 }, "late");
   assert.deepEqual(share({ step_since: "2026-11-26T05:00:00Z" }), { share: 0, left: 40 });
+  assert.deepEqual(shareOf(row({ planned_s: 40 }), now), { share: 0.75, left: 10 });
   assert.deepEqual(shareOf(row({}), now), { share: null, left: null });
 });
 
@@ -214,6 +216,17 @@ test("chosen columns keep their order, and unknown ones are left out", () => {
   );
   assert.ok(shownColumns(undefined, 1920).length > shownColumns(undefined, 1280).length);
   assert.deepEqual(shownColumns([], 1280), []);
+});
+
+test("files are grouped by their directory, in their order", () => {
+  const file = (name: string) => ({ name, bytes: 1, kind: "record" as const });
+  const folders = foldersOf(["b.csv", "a.json", "steps/2/x", "steps/1/x", "steps/1/y"].map(file));
+  assert.deepEqual([...folders.keys()], ["", "steps/2", "steps/1"]);
+  assert.deepEqual(
+    folders.get("")!.map(({ name }) => name),
+    ["b.csv", "a.json"],
+  );
+  assert.equal(folders.get("steps/1")!.length, 2);
 });
 
 test("tags are taken from a text once each", () => {

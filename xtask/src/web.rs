@@ -43,7 +43,11 @@ pub(crate) fn browse() -> Result<Option<String>> {
         return Ok(Some("no npm on this machine: the console was not opened in a browser".into()));
     }
     prepare()?;
-    shell::run(npm().args(["run", "--silent", "test:browser"])).map(|()| None)
+    shell::run(shell::cargo().args(["build", "--package", "tacho", "--bin", "tacho"]))?;
+    let program = shell::target_dir().join("debug").join("tacho");
+    let mut tests = npm();
+    tests.args(["run", "--silent", "test:browser"]).env("TACHO", program);
+    shell::run(&mut tests).map(|()| None)
 }
 
 fn folder() -> PathBuf {

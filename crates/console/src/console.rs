@@ -15,6 +15,7 @@ use crate::access::Access;
 use crate::address::Listen;
 use crate::api::{self, Api, ApiError};
 use crate::error::ConsoleError;
+use crate::page_key::PageKey;
 use crate::server::Server;
 use crate::toolbox::Toolbox;
 use crate::{gate, shell, uploads};
@@ -65,7 +66,7 @@ impl Console {
         let listener = listen.bind()?;
         let access = Access::open(folder, *token_file)?;
         let token = access.own().to_owned();
-        let api = Api::open(folder, Arc::clone(toolbox))?;
+        let api = Api::open(folder, Arc::clone(toolbox), PageKey::new(&token))?;
         let count = api.count();
         let router = router(api, access);
         let (end, ended) = oneshot::channel::<()>();

@@ -23,6 +23,12 @@ pub(crate) struct Launched {
     pub(crate) request: RunRequest,
     /// The words of the command line, without the program.
     pub(crate) arguments: Vec<String>,
+    /// They are those of an earlier run's record, and say more than the request.
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) is_recorded: bool,
+    /// How long its phases take together, in seconds; absent where it makes several runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) planned_s: Option<f64>,
     /// When it was asked for, RFC 3339 in UTC.
     pub(crate) accepted: String,
     /// Orders requests, also those of the same moment.
@@ -31,6 +37,10 @@ pub(crate) struct Launched {
     pub(crate) process: Option<ProcessId>,
     /// It was taken out of the queue.
     pub(crate) is_canceled: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl Launched {

@@ -21,6 +21,8 @@ mod machine_lock;
 mod metrics_page;
 mod news;
 mod page;
+mod page_key;
+mod past_course;
 mod process;
 mod progress_file;
 mod queue;
@@ -54,5 +56,5 @@ pub use progress_file::{ProgressFile, RunProgress, StepProgress};
 pub use running::{Running, RunningFile};
 pub use stop::Stop;
 pub use toolbox::{
-    ToolInspection, ToolOffer, ToolPreview, ToolProblem, ToolRemark, ToolText, Toolbox,
+    ToolInspection, ToolOffer, ToolPreview, ToolProblem, ToolRemark, ToolRepeat, ToolText, Toolbox,
 };

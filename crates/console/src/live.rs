@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{Next, from_fn};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -47,6 +48,8 @@ pub struct LiveSettings<'a> {
     pub stop: Stop,
     /// Cores for the server; empty for any.
     pub cpus: Vec<usize>,
+    /// With one there is no page: events are sent, to those that bring it.
+    pub token: Option<String>,
 }
 
 /// The fate of a page after the end of the run.
@@ -90,7 +93,8 @@ impl Live {
     /// # Errors
     /// When the address cannot be taken or no thread be started.
     pub fn start(settings: LiveSettings<'_>) -> Result<Self, ConsoleError> {
-        let LiveSettings { listen, outlook, name, kind, directory, stop, cpus } = settings;
+        let LiveSettings { listen, outlook, name, kind, directory, stop, cpus, token: only } =
+            settings;
         let (_, token) = tacho_monitor::Token::generate().map_err(ConsoleError::Token)?;
         let listener = listen.bind()?;
         let hub = Hub::new(name, kind.name());
@@ -103,7 +107,11 @@ impl Live {
         let (feed, news) = mpsc::channel(QUEUE_MAX);
         let overflow = Arc::<AtomicU64>::default();
         let pump = hub.clone().pump(news, Arc::clone(&overflow));
-        let server = Server::start(listener, router(shared), cpus, pump)?;
+        let router = match only {
+            None => router(shared),
+            Some(only) => router_of_events(shared, only.into()),
+        };
+        let server = Server::start(listener, router, cpus, pump)?;
         Ok(Self {
             feed: Some(feed),
             overflow,
@@ -258,6 +266,30 @@ fn router(shared: Shared) -> Router {
         .route("/run/{*file}", get(file))
         .merge(page::assets())
         .with_state(shared)
+}
+
+/// Events for those that bring the token, and nothing else: other users of this machine reach the
+/// address, too.
+fn router_of_events(shared: Shared, only: Arc<str>) -> Router {
+    let check = move |request: Request, next: Next| {
+        let only = Arc::clone(&only);
+        async move {
+            let given = request.headers().get(header::AUTHORIZATION);
+            let given = given.map_or(&[][..], |value| value.as_bytes());
+            match is_same(given, format!("Bearer {only}").as_bytes()) {
+                true => next.run(request).await,
+                false => {
+                    (StatusCode::UNAUTHORIZED, "Watch this run in its console.\n").into_response()
+                }
+            }
+        }
+    };
+    let nothing = async || (StatusCode::NOT_FOUND, "There are only events.\n");
+    Router::new()
+        .route("/events", get(events))
+        .fallback(nothing)
+        .with_state(shared)
+        .layer(from_fn(check))
 }
 
 async fn live_page(State(shared): State<Shared>) -> Response {

@@ -1,5 +1,8 @@
 //! Runs that wait for this machine, and the one that has it. Each is a process of its own, which
 //! goes on without the console; its directory says all, so that the next console finds it again.
+//!
+//! A run is started at most once: its process waits until the directory has its number, and ends
+//! without having begun should the console end before.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -16,6 +19,7 @@ use thiserror::Error;
 
 use crate::launch::Launched;
 use crate::machine_lock::{MachineHolder, MachineLock};
+use crate::page_key::PageKey;
 use crate::process::ProcessId;
 use crate::run_state::RunState;
 use crate::running::Running;
@@ -56,6 +60,7 @@ pub(crate) struct RunQueue {
 struct QueueShared {
     folder: PathBuf,
     toolbox: Arc<dyn Toolbox>,
+    key: PageKey,
     lines: Mutex<QueueLines>,
     changed: Condvar,
 }
@@ -97,13 +102,13 @@ impl RunQueue {
     /// `look` is called now and then, and after each change.
     pub(crate) fn start(
         folder: &Path,
-        toolbox: Arc<dyn Toolbox>,
+        (toolbox, key): (Arc<dyn Toolbox>, PageKey),
         ids: &[String],
         look: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let lines = Mutex::new(found(folder, ids));
         let folder = folder.to_owned();
-        let shared = Arc::new(QueueShared { folder, toolbox, lines, changed: Condvar::new() });
+        let shared = Arc::new(QueueShared { folder, toolbox, key, lines, changed: Condvar::new() });
         let own = Arc::clone(&shared);
         // Not the thread that serves: its priority, which is the lowest, would be that of runs.
         let thread = std::thread::Builder::new().name("tacho-queue".to_owned());
@@ -264,12 +269,21 @@ impl QueueShared {
         let log = File::create(directory.join(LOG))?;
         let whole = std::path::absolute(&directory)?;
         let mut command = self.toolbox.program()?;
-        command.args(&launched.arguments).arg("--dir").arg(whole).args(["--ui", "127.0.0.1:0"]);
-        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        command.args(&launched.arguments).arg("--dir").arg(whole).arg("--for-console");
+        command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
         // Ctrl-C at the console's terminal is about the console.
-        let child = command.process_group(0).spawn()?;
+        let mut child = command.process_group(0).spawn()?;
         let process = Some(ProcessId::of(child.id()));
-        Launched { process, ..launched }.write(&directory)?;
+        // It begins only when it is told to: a run that no file knows, since this process ended
+        // here, would be started again by the next console.
+        if let Err(error) = (Launched { process, ..launched }).write(&directory) {
+            let _ = child.kill().and_then(|()| child.wait());
+            return Err(error);
+        }
+        if let Some(mut input) = child.stdin.take() {
+            // Fails only where it has ended, which the next look sees.
+            let _ = writeln!(input, "{}", self.key.token(id));
+        }
         Ok(child)
     }
 

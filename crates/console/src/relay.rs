@@ -28,6 +28,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 /// Looks after which an empty comment says that the connection lives.
 const LOOKS_PER_COMMENT: u32 = 40;
 
+/// About a run whose page refuses the token.
+const OTHER_TOKEN: &str =
+    "{\"reason\":\"it was started by a console with another token (.console-token)\"}";
+
 /// What a run has for browsers that watch it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Watchable {
@@ -35,8 +39,8 @@ pub(crate) enum Watchable {
     Waiting(String),
     /// It goes on and has no page yet.
     Starting,
-    /// It goes on; its page is there.
-    Page(SocketAddr),
+    /// It goes on; its page is there, and wants this token where the console has started it.
+    Page(SocketAddr, Option<String>),
     /// It has ended: its events, as they would be sent.
     Ended(String),
     /// It goes on without a page that could be reached.
@@ -96,11 +100,19 @@ where
     loop {
         let now = look().await;
         let text = match &now {
-            Watchable::Page(address) => match forward(*address, out).await {
-                // It has said everything, its end too.
-                Ok(()) => return,
-                Err(_) => String::new(),
-            },
+            Watchable::Page(address, token) => {
+                match forward((*address, token.as_deref()), out).await {
+                    // It has said everything, its end too.
+                    Ok(()) => return,
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                        match now == said {
+                            true => String::new(),
+                            false => event("without", OTHER_TOKEN),
+                        }
+                    }
+                    Err(_) => String::new(),
+                }
+            }
             Watchable::Ended(events) => {
                 let _ = out.send(Bytes::from(events.clone())).await;
                 return;
@@ -124,8 +136,8 @@ where
 
 /// Passes on what the page of a run sends, as it is. A browser that does not read is waited for:
 /// the page of the run then drops events for it, and says how many.
-async fn forward(address: SocketAddr, out: &mpsc::Sender<Bytes>) -> io::Result<()> {
-    let stream = timeout(PATIENCE, connect(address)).await??;
+async fn forward(page: (SocketAddr, Option<&str>), out: &mpsc::Sender<Bytes>) -> io::Result<()> {
+    let stream = timeout(PATIENCE, connect(page)).await??;
     let mut rest = timeout(PATIENCE, skip_head(&stream)).await??;
     loop {
         if !rest.is_empty() && out.send(Bytes::from(std::mem::take(&mut rest))).await.is_err() {
@@ -139,9 +151,11 @@ async fn forward(address: SocketAddr, out: &mpsc::Sender<Bytes>) -> io::Result<(
 }
 
 /// Asks for the events. HTTP/1.0: the answer comes as it is and ends with its connection.
-async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+async fn connect((address, token): (SocketAddr, Option<&str>)) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
-    let request = format!("GET /events HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+    let token = token.unwrap_or_default();
+    let request = format!("GET /events HTTP/1.0\r\nHost: {address}\r\n{token}\r\n");
     let mut left = request.as_bytes();
     while !left.is_empty() {
         stream.writable().await?;
@@ -165,10 +179,11 @@ async fn skip_head(stream: &TcpStream) -> io::Result<Vec<u8>> {
         head.extend(piece);
         let end = head.windows(4).position(|bytes| bytes == b"\r\n\r\n");
         if let Some(end) = end {
-            let is_right = head.starts_with(b"HTTP/1.0 200") || head.starts_with(b"HTTP/1.1 200");
-            return match is_right {
-                true => Ok(head.split_off(end + 4)),
-                false => Err(io::ErrorKind::InvalidData.into()),
+            let rest = head.split_off(end + 4);
+            return match head.strip_prefix(b"HTTP/1.").and_then(|rest| rest.get(2..5)) {
+                Some(b"200") => Ok(rest),
+                Some(b"401") => Err(io::ErrorKind::PermissionDenied.into()),
+                _ => Err(io::ErrorKind::InvalidData.into()),
             };
         }
     }

@@ -20,6 +20,19 @@ pub trait Toolbox: Send + Sync {
     /// What an uploaded plan or scenario file has.
     fn inspect(&self, file: &Path) -> ToolInspection;
 
+    /// How the run of a recorded command line, without the program, is made again: with the
+    /// scenario `ran` where `takes_ran` says so, the file of the scenario as it ran (the first of
+    /// several).
+    ///
+    /// # Errors
+    /// A sentence, when it cannot be.
+    fn repeat(
+        &self,
+        recorded: &[String],
+        ran: Option<&str>,
+        takes_ran: bool,
+    ) -> Result<ToolRepeat, String>;
+
     /// What comparing the runs in these directories with the first one gives.
     ///
     /// # Errors
@@ -104,6 +117,23 @@ pub struct ToolInspection {
     pub missing: Vec<String>,
     /// What is wrong with it.
     #[serde(skip)]
+    pub problems: Vec<ToolProblem>,
+}
+
+/// A recorded command line, to be made again.
+#[derive(Clone, Debug, Default)]
+pub struct ToolRepeat {
+    /// The command line, without the program and without what was about the earlier run.
+    pub words: Vec<String>,
+    /// It runs one scenario, once or several times.
+    pub is_single: bool,
+    /// Its scenario was a file.
+    pub takes_file: bool,
+    /// The same as a request of the API, as far as that has fields.
+    pub request: Value,
+    /// Flags with their values that it has no fields for.
+    pub left_out: Vec<String>,
+    /// What keeps it from being made again as it was.
     pub problems: Vec<ToolProblem>,
 }
 

@@ -122,11 +122,14 @@ fn described(operation: &Operation) -> Value {
     described
 }
 
-/// A name with a slash is a type of content, others are schemas.
+/// A name with a slash is a type of content, with the schema behind a `#`; others are schemas.
 fn answer(schema: &str) -> Value {
     let content = match schema {
         "" => return json!({"description": "done, without content"}),
-        kind if kind.contains('/') => json!({kind: {"schema": {"type": "string"}}}),
+        kind if kind.contains('/') => match kind.split_once('#') {
+            Some((kind, schema)) => json!({kind: {"schema": reference(schema)}}),
+            None => json!({kind: {"schema": {"type": "string"}}}),
+        },
         schema => json!({"application/json": {"schema": reference(schema)}}),
     };
     json!({"description": "done", "content": content})

@@ -73,6 +73,11 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, message)
     }
 
+    /// It cannot be done as things are, for several reasons.
+    pub fn conflicts(problems: Vec<Problem>) -> Self {
+        Self { status: StatusCode::CONFLICT, ..Self::of(problems) }
+    }
+
     /// The fault is the server's.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)

@@ -6,10 +6,13 @@ const SECRET: [&str; 4] = ["password", "passwd", "token", "secret"];
 /// What stands for something left out.
 const LEFT_OUT: &str = "…";
 
+/// How the console starts a run, which says nothing to a reader who wants to make it again.
+const FOR_CONSOLE: &str = "--for-console";
+
 /// The words of the command: the program without its path, and no passwords or tokens.
 pub fn command_line() -> Vec<String> {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    let mut words = redacted(words);
+    let mut words = redacted(words.filter(|word| word != FOR_CONSOLE));
     if let Some(program) = words.first_mut()
         && let Some(name) = program.rsplit(['/', '\\']).next()
     {
@@ -22,6 +25,20 @@ pub fn command_line() -> Vec<String> {
 pub fn secret_word(words: &[String]) -> Option<usize> {
     let shown = redacted(words.iter().cloned());
     words.iter().zip(&shown).position(|(word, shown)| word != shown)
+}
+
+/// Whether a value of a recorded command lacks its secret.
+pub fn lacks_secret(value: &str) -> bool {
+    match value.contains(' ') {
+        true => value.split(' ').any(lacks_secret),
+        false => {
+            let in_url = value.contains(&format!("://{LEFT_OUT}@"));
+            in_url
+                || value
+                    .strip_suffix(LEFT_OUT)
+                    .is_some_and(|name| name.is_empty() || name.ends_with('='))
+        }
+    }
 }
 
 fn redacted(words: impl Iterator<Item = String>) -> Vec<String> {
@@ -95,6 +112,8 @@ mod tests {
             assert_eq!(shown(line), expected);
             let words: Vec<String> = line.split('|').map(str::to_owned).collect();
             assert_eq!(secret_word(&words).is_some(), line != expected, "{line}");
+            let lacks = expected.split('|').any(lacks_secret);
+            assert_eq!(lacks, line != expected, "{line}");
         }
     }
 }

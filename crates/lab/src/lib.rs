@@ -40,4 +40,4 @@ pub mod run;
 pub mod spinning;
 pub mod verdict;
 
-pub use command_line::{command_line, secret_word};
+pub use command_line::{command_line, lacks_secret, secret_word};

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tacho_console::{ToolInspection, ToolPreview, ToolProblem, ToolRemark, ToolText, Toolbox};
+use tacho_console::{
+    ToolInspection, ToolPreview, ToolProblem, ToolRemark, ToolRepeat, ToolText, Toolbox,
+};
 use tacho_lab::compare::{About, Side, compare, read_side};
 use tacho_lab::doctor::examine;
 use tacho_record::Timestamp;
@@ -20,6 +22,7 @@ use tacho_scenario::{
 };
 
 use crate::console_preview::{limiting, preview, without_excerpt};
+use crate::console_repeat::repeat;
 use crate::estimates;
 
 /// The scenario whose needs stand for what a machine is asked for.
@@ -68,6 +71,15 @@ impl Toolbox for ConsoleToolbox {
             problems: vec![said(&error)],
             ..ToolInspection::default()
         })
+    }
+
+    fn repeat(
+        &self,
+        recorded: &[String],
+        ran: Option<&str>,
+        takes_ran: bool,
+    ) -> Result<ToolRepeat, String> {
+        repeat(recorded, ran, takes_ran)
     }
 
     fn compare(&self, runs: &[PathBuf]) -> Result<Value, String> {

@@ -15,6 +15,7 @@ mod calibrate;
 mod campaign;
 mod compare;
 mod console_preview;
+mod console_repeat;
 mod console_toolbox;
 mod convert;
 mod ctl;

@@ -74,14 +74,14 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     if *repeat > 1 {
         return campaign::repeats(&scenario, *repeat, targets, output);
     }
+    let page = output.ui.wish()?;
     let mut setting = Setting::new(targets, output.quiet)?;
     setting.report_in(output.lang);
-
     setting.give(output.given());
     let name = output.run_name(&scenario.name);
     let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
     let brokers = setting.targets(&scenario)?;
-    setting.serve(&output.ui, (&name, RunKind::Run), &path)?;
+    setting.serve(page, (&name, RunKind::Run), &path)?;
     output.check_place(&path)?;
     setting.open_outputs(&output.out)?;
     let directory = output.create(&path)?;

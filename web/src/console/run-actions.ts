@@ -2,11 +2,13 @@
 
 import { send } from "./api";
 import { wordsOf } from "./i18n";
+import { fromRequest, toQuery } from "./new/draft";
+import { keep } from "./new/uploads";
 import { complain, say } from "./parts/toast";
 import { navigate, runAddress } from "./router";
 import { settings } from "./settings";
 import { size } from "./show";
-import type { Removed, Row, Started } from "./types";
+import type { Draft, Removed, Row, Started } from "./types";
 
 function words() {
   return wordsOf(settings.get().language);
@@ -69,6 +71,20 @@ export async function repeat(id: string): Promise<void> {
     const started = await send<Started>("POST", ["runs", id, "repeat"]);
     navigate(runAddress(started.id));
     say(words().run.repeated);
+  } catch (error) {
+    complain(error);
+  }
+}
+
+// Opens the form with the request of a run, to be changed.
+export async function change(id: string): Promise<void> {
+  try {
+    const draft = await send<Draft>("POST", ["runs", id, "draft"]);
+    for (const upload of draft.uploads) keep({ ...upload, size: upload.bytes ?? 0 });
+    const parts = toQuery(fromRequest(draft.request));
+    parts.set("step", "2");
+    navigate(`/new?${parts}`);
+    if (draft.left_out.length > 0) say(words().run.leftOut(draft.left_out.join(", ")));
   } catch (error) {
     complain(error);
   }

@@ -50,6 +50,8 @@ export interface Row {
   has_report: boolean;
   position: number | null;
   progress?: Progress | null;
+  // Of one that has not ended, where it is known.
+  planned_s?: number | null;
   baseline?: boolean;
 }
 
@@ -144,6 +146,7 @@ export interface Upload {
   upload: string;
   name: string;
   kind: "plan" | "scenario" | "data";
+  bytes?: number | null;
   // Null where they cannot be told, and of data.
   variables?: Variable[] | null;
   groups?: { name: string; virtual_users: number }[] | null;
@@ -182,6 +185,14 @@ export interface Request {
   steps?: string;
   stop_when?: string[];
   only?: string[];
+}
+
+// A run as a request that can be changed.
+export interface Draft {
+  request: Request;
+  uploads: Upload[];
+  // Flags of its command line that the form has no field for.
+  left_out: string[];
 }
 
 export interface Offered {
@@ -321,6 +332,8 @@ export interface Run extends Row {
   files?: RunFile[];
   // There are more than are listed.
   files_cut?: boolean;
+  // The baseline of its scenario, where that is another run.
+  baseline_run?: string | null;
   words?: { en: Words; zh: Words };
   scenario_toml?: string | null;
 }

@@ -82,8 +82,20 @@ function host(at: number) {
   };
 }
 
-// Sends the history, then a row a second until the page leaves or the run ends.
-export function stream(response: ServerResponse, onEnd: (end: () => void) => void): void {
+const END = {
+  verdict: "ok",
+  reasons: ["The broker carried the whole offered load."],
+  directory: "runs/x",
+  files: ["report.html"],
+  stays: true,
+};
+
+// Sends the history, then a row a second until the page leaves or the run ends; of one that has
+// ended, which has no `onEnd`, all of it.
+export function stream(
+  response: ServerResponse,
+  onEnd: ((end: () => void) => void) | null,
+): void {
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
   const send = (kind: string, data: unknown) =>
     response.write(`event: ${kind}\ndata: ${JSON.stringify(data)}\n\n`);
@@ -120,7 +132,7 @@ export function stream(response: ServerResponse, onEnd: (end: () => void) => voi
     failures_count: 3,
     actions: [action],
     steps: [],
-    end: null,
+    end: onEnd === null ? END : null,
     forgotten: 0,
     overflow: 0,
   });
@@ -132,16 +144,15 @@ export function stream(response: ServerResponse, onEnd: (end: () => void) => voi
   };
   while (at < 50) next();
   send("ready", null);
+  if (onEnd === null) {
+    send("end", END);
+    response.end();
+    return;
+  }
   const timer = setInterval(next, 1000);
   response.on("close", () => clearInterval(timer));
   onEnd(() => {
     clearInterval(timer);
-    send("end", {
-      verdict: "ok",
-      reasons: ["The broker carried the whole offered load."],
-      directory: "runs/x",
-      files: ["report.html"],
-      stays: true,
-    });
+    send("end", END);
   });
 }

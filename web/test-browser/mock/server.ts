@@ -230,10 +230,16 @@ class State {
     if (method === "PATCH")
       return json(response, 200, this.records.change(id, parsed() as Partial<Row>));
     switch (part) {
-      case undefined:
-        return json(response, 200, detail(row));
+      case undefined: {
+        const others = this.records.of("finished").filter((other) => other.id !== id);
+        const baseline = others.find(({ scenario }) => scenario === row.scenario)?.id ?? null;
+        return json(response, 200, { ...detail(row), baseline_run: baseline });
+      }
       case "events":
-        return stream(response, (end) => this.ends.push(end));
+        return stream(
+          response,
+          row.state === "finished" ? null : (end) => this.ends.push(end),
+        );
       case "report.html":
       case "report.zh.html":
         response
@@ -249,6 +255,18 @@ class State {
         return;
       case "repeat":
         return this.start({ scenario: row.scenario }, response);
+      case "draft":
+        return json(response, 200, {
+          request: {
+            command: "run",
+            upload: "u9",
+            variables: { payload_size: "256" },
+            broker: row.target || "builtin",
+            thresholds: ["e2e_p99<10ms"],
+          },
+          uploads: [{ ...(this.uploads.take("own.toml", "") as object), upload: "u9" }],
+          left_out: ["--timing spin"],
+        });
       case "cancel":
         return json(response, 200, this.records.change(id, { state: "canceled", position: null }));
       case "stop":

@@ -1,5 +1,7 @@
 //! Scenarios, the machine, and events of lists and runs.
 
+use std::path::Path as FilePath;
+
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -13,9 +15,12 @@ use tokio_stream::wrappers::BroadcastStream;
 use super::answers::ApiError;
 use super::state::{Api, blocking};
 use crate::files::to_open;
+use crate::launch::Launched;
+use crate::past_course::PastCourse;
 use crate::relay::{Watchable, event, page_address, relay, sse};
 use crate::run_state::RunState;
 use crate::running::Running;
+use crate::runs::RunRow;
 
 pub(crate) async fn scenarios(State(api): State<Api>) -> Result<Response, ApiError> {
     Ok(Json(blocking(move || Ok(api.toolbox().scenarios())).await?).into_response())
@@ -92,7 +97,11 @@ fn watchable(api: &Api, id: &str) -> Result<Watchable, ApiError> {
     if let Some(running) = Running::read(&directory) {
         let page = running.page.as_deref().and_then(page_address);
         return Ok(match page {
-            Some(address) => Watchable::Page(address),
+            Some(address) => {
+                // The page of any other run is for all.
+                let is_own = Launched::read(&directory).is_some();
+                Watchable::Page(address, is_own.then(|| api.page_token(id)))
+            }
             None => Watchable::Without("{\"reason\":\"it has no live page (--ui)\"}".to_owned()),
         });
     }
@@ -101,21 +110,27 @@ fn watchable(api: &Api, id: &str) -> Result<Watchable, ApiError> {
         RunState::Queued => Watchable::Waiting(json!({"position": row.position}).to_string()),
         RunState::Running => Watchable::Starting,
         RunState::Finished | RunState::Canceled | RunState::Broken => {
-            let end = json!({
-                "verdict": row.verdict, "reasons": [], "directory": directory,
-                "files": to_open(&directory), "stays": false, "state": row.state,
-            });
-            let hello = json!({
-                "name": row.name, "kind": row.kind, "run": null, "phase": null, "failures": [],
-                "failures_count": 0, "actions": [], "steps": [], "end": end, "forgotten": 0,
-                "overflow": 0,
-            });
-            let events = [
-                event("hello", &hello.to_string()),
-                event("ready", "{}"),
-                event("end", &end.to_string()),
-            ];
-            Watchable::Ended(events.concat())
+            Watchable::Ended(past_events(&directory, &row))
         }
     })
+}
+
+/// The events of a run that has ended: its course where it is a single one, and its end.
+fn past_events(directory: &FilePath, row: &RunRow) -> String {
+    let end = json!({
+        "verdict": row.verdict, "reasons": [], "directory": directory,
+        "files": to_open(directory), "stays": false, "state": row.state,
+    });
+    let past = PastCourse::read(directory);
+    let past = past.as_ref();
+    let hello = json!({
+        "name": row.name, "kind": row.kind, "run": past.map(|past| &past.run), "phase": null,
+        "failures": past.map_or(&[][..], |past| &past.failures),
+        "failures_count": past.map_or(0, |past| past.failures_count),
+        "actions": past.map_or(&[][..], |past| &past.actions), "steps": [], "end": end,
+        "forgotten": 0, "overflow": 0, "every_s": past.map_or(1, |past| past.every_s),
+    });
+    let rows = past.map_or("", |past| &past.rows);
+    let (hello, end) = (event("hello", &hello.to_string()), event("end", &end.to_string()));
+    [hello.as_str(), rows, &event("ready", "{}"), &end].concat()
 }

@@ -8,8 +8,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use super::again::{draft as draft_of, submit_again};
 use super::answers::{ApiError, body, json as parsed};
-use super::start::submit_again;
 use super::state::{Api, blocking};
 use crate::runs::{NotesChange, RunNotes, RunRow};
 
@@ -75,4 +75,12 @@ pub(crate) async fn repeat(
 ) -> Result<Response, ApiError> {
     let taken = blocking(move || submit_again(&api, &id)).await?;
     Ok((StatusCode::CREATED, Json(taken)).into_response())
+}
+
+pub(crate) async fn draft(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let draft = blocking(move || draft_of(&api, &id)).await?;
+    Ok(Json(draft).into_response())
 }

@@ -12,6 +12,7 @@ use tacho_http::Problem;
 use tacho_record::{Finding, RunRecord, Severity};
 use tacho_report::Lang;
 
+use super::again::recorded_words;
 use super::answers::ApiError;
 use super::state::{Api, blocking};
 use crate::files::{FileList, RunFile, list as list_files};
@@ -47,6 +48,8 @@ struct RunDetail {
     files: Vec<RunFile>,
     /// There are more files than are listed.
     files_cut: bool,
+    /// The baseline of its scenario, where that is another run.
+    baseline_run: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -130,7 +133,7 @@ fn detail(api: &Api, id: &str) -> Result<RunDetail, ApiError> {
     }
     let command_line = match &launched {
         Some(launched) => Some(shown(&launched.arguments)),
-        None => recorded_command(&directory),
+        None => recorded_words(&directory).map(|words| shown(&words)),
     };
     let request = launched.map(|launched| launched.request);
     let record = summary.as_ref().and_then(|summary| RunRecord::deserialize(summary).ok());
@@ -138,6 +141,11 @@ fn detail(api: &Api, id: &str) -> Result<RunDetail, ApiError> {
         .map(|record| RunWords { en: words(Lang::En, &record), zh: words(Lang::Zh, &record) });
     let scenario = regular::read(&directory.join("scenario.toml"), LOG_BYTES_MAX).ok();
     let scenario_toml = scenario.and_then(|text| String::from_utf8(text).ok());
+    let is_baseline =
+        |other: &&RunRow| other.baseline && other.scenario == row.scenario && other.id != id;
+    let baseline_run = api.with_rows(|mut rows| {
+        Ok(Iterator::find(&mut rows, is_baseline).map(|baseline| baseline.id.clone()))
+    })?;
     let FileList { files, is_cut: files_cut } = list_files(&directory);
     Ok(RunDetail {
         row,
@@ -149,6 +157,7 @@ fn detail(api: &Api, id: &str) -> Result<RunDetail, ApiError> {
         scenario_toml,
         files,
         files_cut,
+        baseline_run,
     })
 }
 
@@ -175,19 +184,6 @@ fn last_lines(log: &std::path::Path) -> Option<String> {
     let from = from.unwrap_or(0).max(lines.len().saturating_sub(LOG_LINES));
     let said = lines.get(from..)?.join("\n");
     (!said.trim().is_empty()).then_some(said)
-}
-
-/// The command line that the record of a run has.
-fn recorded_command(directory: &std::path::Path) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Recorded {
-        #[serde(default)]
-        command_line: Vec<String>,
-    }
-    let text = regular::read(&directory.join("environment.json"), SUMMARY_BYTES_MAX).ok()?;
-    let recorded: Recorded = serde_json::from_slice(&text).ok()?;
-    let words = recorded.command_line.get(1..).filter(|words| !words.is_empty())?;
-    Some(shown(words))
 }
 
 pub(crate) async fn queue(State(api): State<Api>) -> Result<Response, ApiError> {

@@ -1,5 +1,6 @@
 //! The HTTP API of the console, `/api/v1`.
 
+mod again;
 mod answers;
 mod chores;
 mod control;

@@ -65,7 +65,8 @@ pub(super) const OPERATIONS: [Operation; 27] = [
     act("post", "/runs/{id}/stop", "stop", "Stop a run, as Ctrl-C does", NONE, (202, "Stopping")),
     act("post", "/runs/{id}/cancel", "cancel", "Take a run out of the queue", NONE, (200, "Row")),
     act("post", "/runs/{id}/repeat", "repeat", "Start the same run again", NONE, (201, "Taken")),
-    view("/runs/{id}/events", "run_events", "Events of a run, history first", &[], EVENTS),
+    act("post", "/runs/{id}/draft", "draft", "A run as a request to change", NONE, (200, "Draft")),
+    view("/runs/{id}/events", "run_events", "Events of a run, history first", &[], RUN_EVENTS),
     view("/runs/{id}/report.html", "report", "The report in English", &[], "text/html"),
     view("/runs/{id}/report.zh.html", "chinese_report", "The report in Chinese", &[], "text/html"),
     view("/runs/{id}/files/{*name}", "file", "A file of a run", &[], "application/octet-stream"),
@@ -73,7 +74,7 @@ pub(super) const OPERATIONS: [Operation; 27] = [
     view("/compare", "compare", "Two to five runs compared with the first", &["ids"], "Comparison"),
     view("/trends", "trends", "A figure over time", &["scenario", "figure", "target"], "Trend"),
     view("/machine", "machine", "What this machine's settings allow", &[], "Machine"),
-    view("/events", "events", "Changes of runs and of the queue", &[], EVENTS),
+    view("/events", "events", "Changes of runs and of the queue", &[], LIST_EVENTS),
     view("/session", "session", "What the token of the request allows", &[], "Session"),
     view("/openapi.json", "openapi", "This description", &[], "Document"),
 ];
@@ -83,7 +84,8 @@ const INSPECT: RequestBody = RequestBody::Json("Inspect");
 const UPLOADED: (u16, &str) = (200, "Upload");
 const NOTES: RequestBody = RequestBody::Json("Notes");
 const NONE: RequestBody = RequestBody::None;
-const EVENTS: &str = "text/event-stream";
+const LIST_EVENTS: &str = "text/event-stream#ListEvent";
+const RUN_EVENTS: &str = "text/event-stream#RunEvent";
 
 const UPLOAD: Operation = Operation {
     method: "post",
@@ -135,6 +137,7 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "stop" => post(control::stop),
         "cancel" => post(control::cancel),
         "repeat" => post(control::repeat),
+        "draft" => post(control::draft),
         "run_events" => get(chores::run_events),
         "report" => get(files::report),
         "chinese_report" => get(files::chinese_report),

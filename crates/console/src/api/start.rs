@@ -23,7 +23,7 @@ use crate::toolbox::{ToolPreview, ToolProblem};
 use crate::uploads::{Upload, UploadKind};
 
 /// Where a run keeps the files that it was uploaded with.
-const INPUT: &str = "input";
+pub(super) const INPUT: &str = "input";
 
 /// A run that was taken.
 #[derive(Debug, Serialize)]
@@ -85,27 +85,20 @@ pub(crate) async fn start(
     Ok((StatusCode::CREATED, Json(taken.await?)).into_response())
 }
 
-/// The same run once more.
-pub(super) fn submit_again(api: &Api, id: &str) -> Result<Taken, ApiError> {
-    let directory = api.directory(id)?;
-    let launched = Launched::read(&directory).ok_or_else(|| {
-        ApiError::conflict(
-            "the run was not started from the console: its command line starts it again",
-        )
-    })?;
-    let input =
-        launched.request.upload.as_ref().map(|_| directory.join(INPUT).join(launched.scenario()));
-    submit(api, launched.request, input.as_deref())
-}
-
 /// Puts a run into the queue; `input` is its uploaded file, beside which its data is.
-fn submit(api: &Api, request: RunRequest, input: Option<&FilePath>) -> Result<Taken, ApiError> {
+pub(super) fn submit(
+    api: &Api,
+    request: RunRequest,
+    input: Option<&FilePath>,
+) -> Result<Taken, ApiError> {
     let line = request.line(input.map(|path| path.to_string_lossy()).as_deref())?;
     let preview = api.toolbox().preview(&line.words());
     let problems = problems(api, input, &line, &preview);
     if !problems.is_empty() {
         return Err(ApiError::of(problems));
     }
+    let offered = preview.offered.filter(|_| request.kind() == "run");
+    let planned_s = offered.map(|offered| offered.duration_s);
     let queue = api.queue()?;
     let name =
         [&request.name, &request.scenario].into_iter().flatten().find(|name| !name.is_empty());
@@ -121,9 +114,15 @@ fn submit(api: &Api, request: RunRequest, input: Option<&FilePath>) -> Result<Ta
         let tags = request.tags.clone();
         RunNotes { tags, ..RunNotes::default() }.write(&reserved.directory)?;
     }
-    let id = queue.add(reserved, Launched { request, arguments, ..Launched::default() })?;
+    let launched = Launched { request, arguments, planned_s, ..Launched::default() };
+    taken(api, queue.add(reserved, launched)?)
+}
+
+/// A run that was put into the queue.
+pub(super) fn taken(api: &Api, id: String) -> Result<Taken, ApiError> {
     api.refreshed()?;
-    let position = queue.waiting().iter().position(|waiting| *waiting == id).map(|at| at + 1);
+    let waiting = api.queue()?.waiting();
+    let position = waiting.iter().position(|waiting| *waiting == id).map(|at| at + 1);
     Ok(Taken { state: if position.is_some() { "queued" } else { "running" }, id, position })
 }
 
@@ -202,14 +201,7 @@ pub(crate) async fn upload(
     let bytes = body(bytes)?;
     let answer = blocking(move || {
         let upload = api.uploads().keep(&query.name, &bytes)?;
-        if upload.kind != UploadKind::Data {
-            return Ok(inspected(&api, &upload));
-        }
-        let (table, problems) = look(&upload.name, &bytes);
-        Ok(json!({
-            "upload": upload.id, "name": upload.name, "kind": upload.kind, "table": table,
-            "problems": problems.into_iter().map(about_file).collect::<Vec<_>>(),
-        }))
+        Ok(upload_answer(&api, &upload))
     });
     Ok((StatusCode::CREATED, Json(answer.await?)).into_response())
 }
@@ -245,8 +237,9 @@ fn inspected(api: &Api, upload: &Upload) -> Value {
         true => said.map(about_file).collect(),
         false => inspection.missing.iter().cloned().map(about_file).collect(),
     };
+    let bytes = fs::metadata(&upload.path).map(|about| about.len()).ok();
     json!({
-        "upload": upload.id, "name": upload.name, "kind": upload.kind,
+        "upload": upload.id, "name": upload.name, "kind": upload.kind, "bytes": bytes,
         "variables": inspection.variables, "groups": inspection.groups, "files": inspection.files,
         "problems": problems,
     })
@@ -254,4 +247,17 @@ fn inspected(api: &Api, upload: &Upload) -> Value {
 
 fn about_file(message: String) -> Problem {
     Problem { field: None, message }
+}
+
+/// What an uploaded file is and has.
+pub(super) fn upload_answer(api: &Api, upload: &Upload) -> Value {
+    if upload.kind != UploadKind::Data {
+        return inspected(api, upload);
+    }
+    let bytes = fs::read(&upload.path).unwrap_or_default();
+    let (table, problems) = look(&upload.name, &bytes);
+    json!({
+        "upload": upload.id, "name": upload.name, "kind": upload.kind, "bytes": bytes.len(),
+        "table": table, "problems": problems.into_iter().map(about_file).collect::<Vec<_>>(),
+    })
 }

@@ -10,6 +10,7 @@ use tokio::sync::broadcast;
 use super::answers::{ApiError, no_run};
 use crate::error::ConsoleError;
 use crate::files::is_plain;
+use crate::page_key::PageKey;
 use crate::queue::RunQueue;
 use crate::run_state::RunState;
 use crate::runs::{RunChange, RunIndex, RunRow};
@@ -40,6 +41,7 @@ struct ApiShared {
     uploads: Uploads,
     news: broadcast::Sender<Arc<str>>,
     watchers: Watchers,
+    key: PageKey,
     /// Held while runs move to and from the trash, so that none comes back while it is removed.
     trash: Mutex<()>,
 }
@@ -60,7 +62,12 @@ enum ListNews<'a> {
 
 impl Api {
     /// Of a folder; goes on with the runs that an earlier console has left.
-    pub(crate) fn open(folder: &Path, toolbox: Arc<dyn Toolbox>) -> Result<Self, ConsoleError> {
+    /// `key` makes the tokens of their pages.
+    pub(crate) fn open(
+        folder: &Path,
+        toolbox: Arc<dyn Toolbox>,
+        key: PageKey,
+    ) -> Result<Self, ConsoleError> {
         let index = RunIndex::open(folder)?;
         let unfinished: Vec<String> =
             index.rows().filter(|row| row.is_unfinished()).map(|row| row.id.clone()).collect();
@@ -74,6 +81,7 @@ impl Api {
                 uploads: Uploads::new(folder),
                 news,
                 watchers: Watchers::new(WATCHERS_MAX),
+                key: key.clone(),
                 trash: Mutex::default(),
             }),
         };
@@ -85,7 +93,7 @@ impl Api {
                 Self { shared }.look(&told);
             }
         };
-        let queue = RunQueue::start(folder, toolbox, &unfinished, look);
+        let queue = RunQueue::start(folder, (toolbox, key), &unfinished, look);
         let queue = queue.map_err(ConsoleError::Serve)?;
         let _ = api.shared.queue.set(queue);
         Ok(api)
@@ -119,6 +127,11 @@ impl Api {
     /// The right to move runs to and from the trash.
     pub(crate) fn trash(&self) -> MutexGuard<'_, ()> {
         self.shared.trash.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The token of the page of a run.
+    pub(crate) fn page_token(&self, id: &str) -> String {
+        self.shared.key.token(id)
     }
 
     /// Further news for lists.

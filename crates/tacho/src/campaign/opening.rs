@@ -41,6 +41,7 @@ impl<'a> Opened<'a> {
         let [(targets, first), ..] = sides else {
             return Err(Failure::new(exit::UNEXPECTED, "there is nothing to run"));
         };
+        let page = output.ui.wish()?;
         let mut setting = Setting::new(targets, output.quiet)?;
         setting.report_in(output.lang);
         if kind == RunKind::Suite {
@@ -57,7 +58,7 @@ impl<'a> Opened<'a> {
         };
         let run_name = output.run_name(&run_name);
         let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&run_name));
-        setting.serve(&output.ui, (&run_name, kind), &path)?;
+        setting.serve(page, (&run_name, kind), &path)?;
         output.check_place(&path)?;
         setting.open_outputs(&output.out)?;
         let directory = output.create(&path)?;

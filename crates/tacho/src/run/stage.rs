@@ -30,7 +30,7 @@ use super::{follow, live_feed, progress_news};
 use crate::exit::{self, Failure};
 use crate::out_arguments::OutArguments;
 use crate::signals::stop_flag;
-use crate::ui_arguments::UiArguments;
+use crate::ui_arguments::PageWish;
 
 /// Brokers under test with what a run needs beside its scenario.
 #[derive(Debug)]
@@ -138,29 +138,34 @@ impl Setting {
         Ok(())
     }
 
-    /// Serves the live page if `--ui` asks for it, under the name of the scenario, suite or
+    /// Serves the live page if one is asked for, under the name of the scenario, suite or
     /// campaign. Its results go to `directory`. Comes after [`Setting::targets`], which
     /// divides the cores.
     pub(crate) fn serve(
         &mut self,
-        arguments: &UiArguments,
+        wish: Option<PageWish>,
         (name, kind): (&str, RunKind),
         directory: &Path,
     ) -> Result<(), Failure> {
         let cores = self.cores.as_ref();
         let cpus = cores.map(|cores| cores.of_bystanders(false)).unwrap_or_default();
-        let Some(listen) = arguments.listen() else { return Ok(()) };
+        let Some(PageWish { listen, outlook, token }) = wish else { return Ok(()) };
+        let is_for_all = token.is_none();
+        let stop = self.stop.clone();
         let live = Live::start(LiveSettings {
             listen,
-            outlook: if arguments.ui_wait { Outlook::Stays } else { Outlook::Ends },
+            outlook,
             name,
             kind,
             directory,
-            stop: self.stop.clone(),
+            stop,
             cpus,
+            token,
         })?;
-        eprintln!("live page: {}", live.url());
-        if !live.address().ip().is_loopback() {
+        if is_for_all {
+            eprintln!("live page: {}", live.url());
+        }
+        if is_for_all && !live.address().ip().is_loopback() {
             eprintln!(
                 "warning: anyone with access to {} can watch and stop the run",
                 live.address()

@@ -56,27 +56,7 @@ impl Console {
 
     /// Asks with headers, one per line, as they are.
     pub(crate) fn raw(&self, line: &str, headers: &str, body: &[u8]) -> Answer {
-        let mut stream = TcpStream::connect(self.address).expect("connects");
-        stream.set_read_timeout(Some(PATIENCE)).expect("sets");
-        let mut text = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
-        if !headers.to_ascii_lowercase().contains("host:") {
-            text.push_str(&format!("Host: {}\r\n", self.address));
-        }
-        text.extend(headers.lines().flat_map(|line| [line, "\r\n"]));
-        text.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
-        stream.write_all(text.as_bytes()).expect("sends");
-        // A body that is too large is refused before it has all been read.
-        let _ = stream.write_all(body);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
-        Answer {
-            status: status.unwrap_or_else(|| panic!("{line}: {answer}")),
-            head: head.to_owned(),
-            body: body.to_owned(),
-        }
+        ask(self.address, line, headers, body)
     }
 
     fn with_token(&self) -> String {
@@ -150,6 +130,43 @@ impl Drop for Console {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Asks a server with headers, one per line, as they are.
+pub(crate) fn ask(address: SocketAddr, line: &str, headers: &str, body: &[u8]) -> Answer {
+    let mut stream = TcpStream::connect(address).expect("connects");
+    stream.set_read_timeout(Some(PATIENCE)).expect("sets");
+    let mut text = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
+    if !headers.to_ascii_lowercase().contains("host:") {
+        text.push_str(&format!("Host: {address}\r\n"));
+    }
+    text.extend(headers.lines().flat_map(|line| [line, "\r\n"]));
+    text.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+    stream.write_all(text.as_bytes()).expect("sends");
+    // A body that is too large is refused before it has all been read.
+    let _ = stream.write_all(body);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+    Answer {
+        status: status.unwrap_or_else(|| panic!("{line}: {answer}")),
+        head: head.to_owned(),
+        body: body.to_owned(),
+    }
+}
+
+/// What `look` finds, as soon as it does.
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

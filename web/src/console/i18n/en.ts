@@ -277,12 +277,14 @@ export const en = {
     cancel: "Take from the queue", canceled: "Taken from the queue.",
     repeat: "Repeat", repeated: "The same test was started again.",
     change: "Repeat with changes",
+    leftOut: (flags: string) => `The form has no field for ${flags}.`,
     share: "Share", shareTitle: "Share this run",
     shareLink: "Link", shareLinkHelp: "Opens for everyone with access to this console.",
     shareFile: "One file", shareFileHelp: "The report in a file that opens anywhere, without this console.",
     download: "Download report",
     print: "Print",
     baseline: "Baseline", setBaseline: "Use as baseline", unsetBaseline: "No longer the baseline",
+    compareBaseline: "Compare with the baseline",
     delete: "Delete",
     annotate: "Tags and note",
     sections: "Parts of the record",
@@ -320,6 +322,8 @@ export const en = {
     displaced: "Another page has taken this one's place. Reload to watch again.",
     missed: (count: string) => `This page was too slow for ${count} rows. Reload to see them.`,
     forgotten: (count: string) => `The first ${count} rows are only in the files of the run.`,
+    thinned: (seconds: number) =>
+      `Of each ${seconds} seconds one is shown; all are in timeseries.csv.`,
     findings: "Findings", notes: "Notes", figures: "Figures",
     headlines: "Key figures",
     figureNames: {

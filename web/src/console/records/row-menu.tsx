@@ -4,8 +4,7 @@ import { useWords } from "../i18n";
 import { useIsOperator } from "../machine";
 import { Icon } from "../parts/icon";
 import { MenuItem, Popover } from "../parts/menu";
-import { address, navigate } from "../router";
-import { repeat } from "../run-actions";
+import { change, repeat } from "../run-actions";
 import { runName } from "../show";
 import type { Row } from "../types";
 
@@ -39,7 +38,7 @@ export function RowMenu({
             >
               {t.run.repeat}
             </MenuItem>
-            <MenuItem icon="edit" act={item(() => navigate(address("/new", { from: row.id })))}>
+            <MenuItem icon="edit" act={item(() => void change(row.id))}>
               {t.run.change}
             </MenuItem>
             <MenuItem icon="tag" act={item(annotate)}>

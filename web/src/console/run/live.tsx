@@ -28,6 +28,10 @@ export function Live({ run, isShown, ended }: { run: Run; isShown: boolean; ende
   // Counts events: charts are drawn only when there were some.
   const news = useRef(0);
   const isOver = course.current.end !== null;
+  const state = useRef(run.state);
+  state.current = run.state;
+  // It had ended before it was watched.
+  const isPast = useRef(false);
 
   useEffect(() => {
     const draw = () => {
@@ -40,6 +44,7 @@ export function Live({ run, isShown, ended }: { run: Run; isShown: boolean; ende
     const stop = follow(endpoint(["runs", run.id, "events"]), {
       began: (begun) => {
         course.current = begun;
+        isPast.current = begun.end !== null;
         news.current += 1;
         setTrouble(null);
         draw();
@@ -47,7 +52,7 @@ export function Live({ run, isShown, ended }: { run: Run; isShown: boolean; ende
       changed: (kind) => {
         news.current += 1;
         draw();
-        if (kind === "end") ended();
+        if (kind === "end" && state.current === "running") ended();
       },
       ready: draw,
       displaced: () => setTrouble("displaced"),
@@ -67,6 +72,7 @@ export function Live({ run, isShown, ended }: { run: Run; isShown: boolean; ende
 
   const { hello, missed } = course.current;
   const forgotten = hello?.forgotten ?? 0;
+  const everySeconds = hello?.every_s ?? 1;
   return (
     <>
       {trouble !== null && !isOver && (
@@ -87,7 +93,14 @@ export function Live({ run, isShown, ended }: { run: Run; isShown: boolean; ende
           <span>{t.run.forgotten(thousands(forgotten))}</span>
         </p>
       )}
-      <LiveFacts course={course.current} />
+      {isPast.current ? (
+        <p class="quiet hint">
+          {everySeconds > 1 ? `${t.run.thinned(everySeconds)} ` : ""}
+          {t.run.windowHint}
+        </p>
+      ) : (
+        <LiveFacts course={course.current} />
+      )}
       <LiveThresholds course={course.current} />
       <Charts course={course.current} news={news.current} isShown={isShown} key={language} />
       <LiveLog course={course.current} isRun={run.kind === "run"} />

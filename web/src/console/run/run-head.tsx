@@ -12,7 +12,7 @@ import { StopButton } from "../parts/stop";
 import { RunChip } from "../parts/verdict";
 import { When } from "../parts/when";
 import { address, navigate } from "../router";
-import { annotate, cancel, remove, repeat } from "../run-actions";
+import { annotate, cancel, change, remove, repeat } from "../run-actions";
 import { span, targetName, runName } from "../show";
 import type { Run } from "../types";
 import { Share } from "./share";
@@ -135,7 +135,7 @@ function Actions({
           return (
             <>
               {isOperator && (
-                <MenuItem icon="edit" act={item(() => navigate(address("/new", { from: run.id })))}>
+                <MenuItem icon="edit" act={item(() => void change(run.id))}>
                   {t.run.change}
                 </MenuItem>
               )}
@@ -154,6 +154,16 @@ function Actions({
                   })}
                 >
                   {run.baseline === true ? t.run.unsetBaseline : t.run.setBaseline}
+                </MenuItem>
+              )}
+              {run.state === "finished" && run.baseline_run != null && (
+                <MenuItem
+                  icon="columns"
+                  act={item(() =>
+                    navigate(address("/compare", { ids: `${run.baseline_run},${run.id}` })),
+                  )}
+                >
+                  {t.run.compareBaseline}
                 </MenuItem>
               )}
               <MenuItem icon="print" act={item(() => print())}>

@@ -21,6 +21,9 @@ import { Settings } from "./settings";
 
 type Tab = "result" | "course" | "report" | "files" | "settings";
 
+// The table of which the course of an ended run is made.
+const SECONDS = "timeseries.csv";
+
 export function RunPage({ id }: { id: string }) {
   const t = useWords();
   const place = usePlace();
@@ -55,9 +58,12 @@ export function RunPage({ id }: { id: string }) {
   const data = run.data;
   const isRunning = data.state === "running";
   if (isRunning && !wasWatched) setWatched(true);
+  // Of a single run the server tells the course later, too.
+  const isRecorded = data.kind === "run" && data.files?.some(({ name }) => name === SECONDS);
+  const hasCourse = isRunning || wasWatched || (data.state === "finished" && isRecorded === true);
   const tabs: Tab[] = [
     ...(isRunning ? [] : ["result" as const]),
-    ...(isRunning || wasWatched ? ["course" as const] : []),
+    ...(hasCourse ? ["course" as const] : []),
     ...(data.has_report ? ["report" as const] : []),
     ...(data.files === undefined ? [] : (["files"] as const)),
     "settings",
@@ -97,7 +103,7 @@ export function RunPage({ id }: { id: string }) {
         <>
           {tab === "result" && <Result run={data} />}
           {/* The charts go on while another tab is shown. */}
-          {(isRunning || wasWatched) && (
+          {hasCourse && (isRunning || wasWatched || tab === "course") && (
             <div hidden={tab !== "course"}>
               <Live run={data} isShown={tab === "course"} ended={run.reload} />
             </div>

@@ -1,0 +1,113 @@
+// The console of the program itself, in a browser: from the form to the report, to the trash and
+// back. TACHO=PATH names the program.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import type { Page } from "playwright-core";
+
+import { SKIP, launched, opened, settled } from "./browser";
+
+const program = process.env["TACHO"];
+const skip = SKIP || (program === undefined ? "no program; name one with TACHO=…" : false);
+
+// A small load, as the form has it in its address.
+const SMALL = new URLSearchParams({
+  scenario: "symmetric",
+  "v.publishers": "2",
+  "v.subscribers": "2",
+  "v.target_throughput": "20",
+  rampUp: "0.1",
+  warmup: "0.2",
+  duration: "2",
+  name: "from the browser",
+  thresholds: "lost==0",
+  step: "3",
+});
+
+// The link that the console prints.
+function linkOf(console: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = "";
+    console.stderr!.on("data", (text: Buffer) => {
+      said += text.toString();
+      const link = /http:\S+token=\S+/.exec(said)?.[0];
+      if (link !== undefined) resolve(link);
+    });
+    console.on("exit", () => reject(new Error(`the console has ended: ${said}`)));
+  });
+}
+
+async function ended(page: Page): Promise<string> {
+  await page.locator(".verdict-banner h2").waitFor();
+  return page.url().split("/").pop()!;
+}
+
+test("a test goes from the form to its report, and to the trash and back", { skip }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "tacho-console-"));
+  const stdio = ["ignore", "ignore", "pipe"] as const;
+  const served = spawn(program!, ["serve", "--listen", "0", "--dir", folder], { stdio: [...stdio] });
+  const browser = await launched();
+  try {
+    const link = await linkOf(served);
+    const { origin } = new URL(link);
+    const errors: string[] = [];
+    const view = { width: 1280, theme: "light", language: "en" } as const;
+    const page = await (await opened(browser, view, errors)).newPage();
+    page.setDefaultTimeout(60_000);
+    await page.goto(link);
+    await page.getByRole("heading", { name: "No test has run yet" }).waitFor();
+    assert.equal(page.url(), `${origin}/`, "the token is not in the address any more");
+
+    await page.goto(`${origin}/new?${SMALL}`);
+    await page.getByText("tacho run symmetric --broker builtin").waitFor();
+    await page.getByRole("button", { name: "Start test" }).click();
+    await page.waitForURL(/\/runs\/2/);
+    await page.locator("figure canvas").first().waitFor();
+    const first = await ended(page);
+    await page.getByRole("heading", { name: "from the browser" }).waitFor();
+    await page.getByText("lost==0").first().waitFor();
+    await page.getByRole("link", { name: "Report" }).click();
+    await page.frameLocator(".report-frame").locator("h1").waitFor();
+    await page.getByRole("link", { name: "Course" }).click();
+    await page.reload();
+    await page.locator("figure canvas").nth(2).waitFor();
+    await page.getByRole("link", { name: "Files" }).click();
+    const saved = page.waitForEvent("download");
+    await page.getByRole("link", { name: "Download summary.json" }).click();
+    assert.equal((await saved).suggestedFilename(), `${first}-summary.json`);
+    await page.getByRole("button", { name: "Language: 中文" }).click();
+    await page.getByRole("link", { name: "报告" }).click();
+    await page.frameLocator(".report-frame").locator("html[lang^=zh]").waitFor();
+    await page.getByRole("button", { name: "English" }).click();
+
+    await page.getByRole("button", { name: "Repeat", exact: true }).click();
+    await page.waitForURL((url) => url.pathname !== `/runs/${first}`);
+    const second = await ended(page);
+    await page.goto(`${origin}/compare?ids=${first},${second}`);
+    await page.locator(".sides li").nth(1).waitFor();
+    await settled(page);
+
+    await page.goto(`${origin}/runs/${second}`);
+    await page.locator(".run-actions .popover > button").click();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.waitForURL(`${origin}/runs`);
+    await page.getByText("1 run was moved to the trash.").waitFor();
+    await page.getByRole("link", { name: "Trash" }).click();
+    await page.getByRole("button", { name: "Restore from the browser" }).click();
+    await page.getByRole("heading", { name: "The trash is empty" }).waitFor();
+    await page.goto(`${origin}/runs/${second}`);
+    await ended(page);
+    assert.deepEqual(errors, []);
+  } finally {
+    await browser.close();
+    const gone = new Promise((resolve) => served.once("exit", resolve));
+    if (served.exitCode === null && served.kill("SIGINT")) await gone;
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
