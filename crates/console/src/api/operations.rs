@@ -41,7 +41,7 @@ const fn act(
 }
 
 /// All operations.
-pub(super) const OPERATIONS: [Operation; 27] = [
+pub(super) const OPERATIONS: [Operation; 28] = [
     view("/scenarios", "scenarios", "Scenarios with their variables, and suites", &[], "Scenarios"),
     UPLOAD,
     act("post", "/uploads/{id}/inspect", "inspect", "A plan with its data", INSPECT, UPLOADED),
