@@ -8,7 +8,7 @@ use tacho_record::{SeriesRow, percentile};
 
 /// The row of an interval of a run that started at `started_ns`.
 pub(super) fn series_row(interval: &IntervalSnapshot, started_ns: u64, usage: &Usage) -> SeriesRow {
-    let length_s = interval.len_ns as f64 / 1e9;
+    let length_s = length_s(interval.len_ns);
     let rate = |count: u64| if length_s > 0.0 { count as f64 / length_s } else { 0.0 };
     let counters = &interval.counters;
     let logins = interval.logins.as_deref();
@@ -78,4 +78,30 @@ fn max(histogram: &Histogram) -> Option<u64> {
 
 fn mean(histogram: &Histogram) -> Option<f64> {
     (!histogram.is_empty()).then(|| histogram.mean())
+}
+
+/// The length of a row as its table has it, in milliseconds: a rate times it gives the count back,
+/// also where a row is only some milliseconds long.
+fn length_s(len_ns: u64) -> f64 {
+    let length_ms = (len_ns as f64 / 1e6).round();
+    if len_ns > 0 { length_ms.max(1.0) / 1e3 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_rows_of_any_length_are_read_back() {
+        for len_ns in [90_000, 400_000, 11_600_000, 15_400_000, 480_300_000, 1_000_300_000] {
+            let length_s = length_s(len_ns);
+            for count in [0_u64, 1, 3, 4, 17, 999, 70_000] {
+                let rate = format!("{:.1}", count as f64 / length_s);
+                let (rate, length): (f64, f64) =
+                    (rate.parse().unwrap(), format!("{length_s:.3}").parse().unwrap());
+                assert_eq!((rate * length).round() as u64, count, "{len_ns} ns");
+            }
+        }
+        assert!(length_s(0) == 0.0);
+    }
 }
