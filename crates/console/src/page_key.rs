@@ -2,6 +2,7 @@
 //! the console's. So the next console knows it, too, and no file has to keep it.
 
 use ring::hmac;
+use tacho_http::hex;
 
 /// What such tokens are made of.
 #[derive(Clone)]
@@ -16,7 +17,7 @@ impl PageKey {
     /// The token of the page of a run.
     pub(crate) fn token(&self, id: &str) -> String {
         let tag = hmac::sign(&self.0, format!("page of the run {id}").as_bytes());
-        tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(tag.as_ref())
     }
 }
 

@@ -17,6 +17,11 @@ pub fn is_same(given: &[u8], secret: &[u8]) -> bool {
     given.len() == secret.len() && differ == 0
 }
 
+/// Two digits for each byte.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

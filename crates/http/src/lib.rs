@@ -25,7 +25,7 @@ mod problem;
 mod role;
 mod serve;
 
-pub use credentials::{bearer, is_same};
+pub use credentials::{bearer, hex, is_same};
 pub use limits::{Counters, Limits};
 pub use openapi::{ApiDescription, Operation, RequestBody};
 pub use places::Peer;

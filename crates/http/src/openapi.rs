@@ -1,6 +1,6 @@
 //! OpenAPI documents, made of a table of operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -63,8 +63,7 @@ impl ApiDescription {
         let Self { title, summary, version, base, security, components, operations } = *self;
         let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
         for operation in operations {
-            let path = format!("{base}{}", operation.path.replace("{*", "{"));
-            let path = paths.entry(path).or_default();
+            let path = paths.entry(described_path(base, operation.path)).or_default();
             path.insert(operation.method.to_owned(), described(operation));
         }
         // Invariant: each API has a test that parses it.
@@ -82,6 +81,62 @@ impl ApiDescription {
             "paths": paths,
             "components": components,
         })
+    }
+}
+
+impl ApiDescription {
+    /// What is wrong with it, for a test of each API: an operation that is not served, described
+    /// twice or not at all; a schema that is named and not there, or there and not named.
+    pub fn faults(&self, is_served: impl Fn(&str) -> bool) -> Vec<String> {
+        let document = self.document();
+        let mut faults = Vec::new();
+        let mut ids = BTreeSet::new();
+        for operation in self.operations {
+            let Operation { id, method, path, .. } = *operation;
+            let path = described_path(self.base, path);
+            if !is_served(id) {
+                faults.push(format!("{id} is not served"));
+            }
+            if !ids.insert(id) {
+                faults.push(format!("{id} is there twice"));
+            }
+            if document["paths"][&path][method]["operationId"] != id {
+                faults.push(format!("{method} {path} is not {id}"));
+            }
+        }
+        let mut named = BTreeSet::new();
+        references(&document, &mut named);
+        let is_there = |name: &&String| {
+            name.strip_prefix('#').is_some_and(|path| document.pointer(path).is_some())
+        };
+        let missing = named.iter().filter(|name| !is_there(name));
+        faults.extend(missing.map(|name| format!("{name} is not there")));
+        let schemas = document["components"]["schemas"].as_object();
+        let unused = schemas
+            .into_iter()
+            .flat_map(Map::keys)
+            .filter(|name| !named.contains(&format!("#/components/schemas/{name}")));
+        faults.extend(unused.map(|name| format!("{name} is not used")));
+        if schemas.is_none() {
+            faults.push("there are no schemas".to_owned());
+        }
+        faults
+    }
+}
+
+/// A path as the document has it.
+fn described_path(base: &str, path: &str) -> String {
+    format!("{base}{}", path.replace("{*", "{"))
+}
+
+fn references(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            found.extend(map.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            map.values().for_each(|value| references(value, found));
+        }
+        Value::Array(list) => list.iter().for_each(|value| references(value, found)),
+        _ => {}
     }
 }
 
@@ -137,4 +192,60 @@ fn answer(schema: &str) -> Value {
 
 fn reference(schema: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{schema}")})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn operation(path: &'static str, id: &'static str, schema: &'static str) -> Operation {
+        let (method, summary, role, query) = ("get", "", Role::Viewer, &[]);
+        Operation {
+            method,
+            path,
+            id,
+            summary,
+            role,
+            body: RequestBody::None,
+            query,
+            answer: (200, schema),
+        }
+    }
+
+    #[test]
+    fn each_fault_of_a_description_is_named() {
+        const OPERATIONS: [Operation; 3] = [
+            operation("/runs/{*name}", "run", "Run"),
+            operation("/runs", "runs", "Missing"),
+            operation("/runs", "runs", "Run"),
+        ];
+        let description = |operations, components| ApiDescription {
+            title: "",
+            summary: "",
+            version: "1",
+            base: "/api",
+            security: "key",
+            components,
+            operations,
+        };
+        let good = r#"{"schemas": {"Run": {}}, "responses": {"Error": {}}}"#;
+        assert_eq!(description(&OPERATIONS[..1], good).faults(|_| true), [""; 0]);
+        let spare = r#"{"schemas": {"Run": {}, "Spare": {}}, "responses": {}}"#;
+        let faults = description(&OPERATIONS, spare).faults(|id| id == "runs");
+        for fault in [
+            "run is not served",
+            "runs is there twice",
+            "#/components/responses/Error is not there",
+            "#/components/schemas/Spare is not used",
+        ] {
+            let name = fault.trim_start_matches("#/components/schemas/");
+            assert!(
+                faults.iter().any(|found| found == fault || found == name),
+                "{fault}: {faults:?}"
+            );
+        }
+        // The second one of the same path has its place.
+        let faults = description(&OPERATIONS[1..2], good).faults(|_| true);
+        assert!(faults.contains(&"#/components/schemas/Missing is not there".to_owned()));
+    }
 }

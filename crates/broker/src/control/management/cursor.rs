@@ -1,6 +1,8 @@
 //! Where a page begins that is gathered from one shard after the other: the shard, and numbers or a
 //! text that say where in it.
 
+use tacho_http::hex;
+
 /// Numbers separated by dots.
 pub(super) fn numbers<const N: usize>(text: Option<&str>) -> Option<[usize; N]> {
     let Some(text) = text else { return Some([0; N]) };
@@ -30,8 +32,7 @@ pub(super) fn place(text: Option<&str>) -> Option<(usize, String)> {
 }
 
 pub(super) fn of_place(shard: usize, position: &str) -> String {
-    let digits: String = position.bytes().map(|byte| format!("{byte:02x}")).collect();
-    format!("{shard}.{digits}")
+    format!("{shard}.{}", hex(position.as_bytes()))
 }
 
 #[cfg(test)]

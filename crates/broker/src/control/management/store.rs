@@ -12,7 +12,7 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Serialize};
 use tacho_access::{Bans, read_text};
-use tacho_http::{Role, is_same};
+use tacho_http::{Role, hex, is_same};
 
 use crate::config::{ConfigError, ManagementSettings};
 
@@ -311,10 +311,6 @@ fn parse_keys(text: &str) -> Result<Vec<ApiKey>, String> {
 
 fn hash_of(key: &str) -> String {
     hex(digest(&SHA256, key.as_bytes()).as_ref())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Replaces a file as a whole: after a crash it is the old one or the new one.
