@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use tacho_record::Timestamp;
 
 use crate::regular;
+use crate::whole_file::write_whole_unsynced;
 
 /// Name of the file.
 const FILE: &str = "progress.json";
@@ -130,14 +130,9 @@ impl ProgressFile {
         known.written = known.progress.clone();
         known.written_at = Some(Instant::now());
         // For people who watch; the run itself is as good without.
-        let _ = self.write(&known.written);
-    }
-
-    /// In one step, so that readers see no half of it; not synced: it is of no use later.
-    fn write(&self, progress: &RunProgress) -> io::Result<()> {
-        let beside = self.path.with_file_name(format!(".{FILE}.new"));
-        fs::write(&beside, serde_json::to_vec(progress)?)?;
-        fs::rename(&beside, &self.path)
+        if let Ok(text) = serde_json::to_vec(&known.written) {
+            let _ = write_whole_unsynced(&self.path, &text);
+        }
     }
 }
 
