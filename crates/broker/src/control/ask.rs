@@ -30,7 +30,7 @@ impl View {
     }
 
     /// Whether a shard takes turns, and does what it is asked in time.
-    pub(super) async fn health(&self, shard: usize) -> Result<(), NoAnswer> {
+    async fn health(&self, shard: usize) -> Result<(), NoAnswer> {
         self.pulse(shard).await?;
         let is_lagging =
             || self.stats[shard].lagging_ns(clock::now_ns()) >= TIMEOUT.as_nanos() as u64;
@@ -41,6 +41,14 @@ impl View {
         if is_lagging() {
             let lag_ms = self.stats[shard].loop_lag_us.value() / 1_000;
             return Err(NoAnswer::Lagging { shard, lag_ms });
+        }
+        Ok(())
+    }
+
+    /// Whether all shards take turns, and do what they are asked in time.
+    pub(super) async fn health_of_all(&self) -> Result<(), NoAnswer> {
+        for shard in 0..self.stats.len() {
+            self.health(shard).await?;
         }
         Ok(())
     }

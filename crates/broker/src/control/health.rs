@@ -29,11 +29,6 @@ impl HealthCheck {
     /// # Errors
     /// A shard does not answer, lags, or has ended.
     pub fn check(&self) -> Result<(), Unhealthy> {
-        self.runtime.block_on(async {
-            for shard in 0..self.view.stats.len() {
-                self.view.health(shard).await?;
-            }
-            Ok(())
-        })
+        Ok(self.runtime.block_on(self.view.health_of_all())?)
     }
 }

@@ -102,9 +102,7 @@ async fn answer_metrics(State(served): State<Served>) -> impl IntoResponse {
 }
 
 async fn health(State(served): State<Served>) -> Result<&'static str, Unavailable> {
-    for shard in 0..served.view.stats.len() {
-        served.view.health(shard).await?;
-    }
+    served.view.health_of_all().await?;
     Ok("ok\n")
 }
 

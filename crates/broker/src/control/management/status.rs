@@ -92,13 +92,7 @@ pub(super) struct JournalAnswer {
 
 pub(super) async fn status(State(api): State<Api>) -> Json<BrokerStatus> {
     let view = api.view();
-    let mut problem = None;
-    for shard in 0..view.stats.len() {
-        if let Err(error) = view.health(shard).await {
-            problem = Some(error.to_string());
-            break;
-        }
-    }
+    let problem = view.health_of_all().await.err().map(|error| error.to_string());
     let bridges = view.bridges.status();
     let max = |value: fn(&crate::stats::ShardStats) -> u64| {
         view.stats.iter().map(|stats| value(stats)).max().unwrap_or_default()

@@ -7,7 +7,7 @@ use tacho_codec::{Publish, PublishProperties, QoS};
 use tacho_topic::{Filter, Group};
 
 use crate::keys::SessionSlot;
-use crate::message::{Intake, Message, Source};
+use crate::message::Message;
 use crate::query::{
     MemberRow, NotPublished, Publication, RetainedMessage, RetainedRow, RetainedScan,
     ScannedRetained, ScannedSubscribers, SubscriberRow, SubscriberScan,
@@ -108,13 +108,7 @@ impl Shard {
         }
         let retained_version = self.take_retained_version(net, topic);
         let publish = Publish { topic, retain: true, ..Publish::default() };
-        let intake = Intake {
-            now_ns: net.now_ns(),
-            routed_version: self.routing.version(),
-            source: Source::BROKER,
-            retained_version,
-            user: None,
-        };
+        let intake = self.own_intake(net, retained_version);
         let message = Message::from_publish(Arc::clone(topic), &publish, intake);
         if self.durability.has_journal() {
             self.record_retained(&message);
@@ -143,18 +137,7 @@ impl Shard {
         {
             return Err(NotPublished::NoRoom);
         }
-        let retained_version = if retain { self.take_retained_version(net, topic) } else { 0 };
-        let intake = Intake {
-            now_ns: net.now_ns(),
-            routed_version: self.routing.version(),
-            source: Source::BROKER,
-            retained_version,
-            user: None,
-        };
-        let route = self.routing.lookup(topic);
-        let to = route.to.clone();
-        let message = Message::from_publish(Arc::clone(&route.topic), &publish, intake);
-        self.send_to(net, message, to, None);
+        self.publish_own(net, &publish);
         Ok(())
     }
 }

@@ -228,24 +228,37 @@ impl Shard {
     /// them gets newer ones soon.
     pub(in crate::shard) fn publish_sys(&mut self, net: &mut Net, values: &[SysValue]) {
         for value in values {
-            let retained_version = self.take_retained_version(net, &value.topic);
-            let publish = Publish {
-                topic: &value.topic,
-                payload: value.payload.as_bytes(),
-                retain: true,
-                ..Publish::default()
-            };
-            let intake = Intake {
-                now_ns: net.now_ns(),
-                routed_version: self.routing.version(),
-                source: Source::BROKER,
-                retained_version,
-                user: None,
-            };
-            let route = self.routing.lookup(&value.topic);
-            let to = route.to.clone();
-            let message = Message::from_publish(Arc::clone(&route.topic), &publish, intake);
-            self.send_to(net, message, to, None);
+            self.publish_own(
+                net,
+                &Publish {
+                    topic: &value.topic,
+                    payload: value.payload.as_bytes(),
+                    retain: true,
+                    ..Publish::default()
+                },
+            );
+        }
+    }
+
+    /// Publishes a message of the broker's own.
+    pub(in crate::shard) fn publish_own(&mut self, net: &mut Net, publish: &Publish<'_>) {
+        let retained_version =
+            if publish.retain { self.take_retained_version(net, publish.topic) } else { 0 };
+        let intake = self.own_intake(net, retained_version);
+        let route = self.routing.lookup(publish.topic);
+        let to = route.to.clone();
+        let message = Message::from_publish(Arc::clone(&route.topic), publish, intake);
+        self.send_to(net, message, to, None);
+    }
+
+    /// What the broker notes of a message of its own.
+    pub(in crate::shard) fn own_intake(&self, net: &Net, retained_version: u64) -> Intake<'static> {
+        Intake {
+            now_ns: net.now_ns(),
+            routed_version: self.routing.version(),
+            source: Source::BROKER,
+            retained_version,
+            user: None,
         }
     }
 
