@@ -18,6 +18,7 @@ mod events;
 mod gate;
 mod hops;
 mod keys;
+mod line_file;
 mod login_answer;
 mod mail;
 mod memory;
@@ -58,6 +59,8 @@ pub use config::{
 pub use control::{HealthCheck, SocketError, Unhealthy, management_folder};
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};
+pub use line_file::{LineFile, LineFileOptions, StuckFile};
 pub use server::{Broker, SharedSubscription, Stopper};
 pub use start_error::StartError;
 pub use stats::{ByQos, ByReason, Counter, Histogram, ShardStats};
+pub use watcher::Watcher;

@@ -1,19 +1,22 @@
-//! Threads that look for changes of files.
+//! Threads that look at something from time to time.
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A thread that looks for changes; ends when dropped.
-pub(crate) struct Watcher {
+/// A thread that looks at something from time to time; ends when dropped.
+pub struct Watcher {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watcher {
     /// Calls `look` after `first`, and then again after the time that it returns each time.
-    pub(crate) fn start(
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(
         name: &str,
         first: Duration,
         mut look: impl FnMut() -> Duration + Send + 'static,
@@ -33,7 +36,7 @@ impl Drop for Watcher {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // The thread only reloads files: its panic loses nothing else.
+            // The thread only looks: its panic loses nothing else.
             let _ = thread.join();
         }
     }

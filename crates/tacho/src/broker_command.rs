@@ -24,7 +24,7 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::allocator;
 use crate::broker_log::{BrokerLog, LogControl};
 use crate::exit;
-use crate::service::{self, Watchdog};
+use crate::service;
 
 /// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port, by TCP, TLS and WebSocket.
 ///
@@ -410,7 +410,7 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     about.log(&broker);
     let status = about_listeners(&broker);
     service::ready(&status);
-    let watchdog = Watchdog::start(&broker).context("cannot start the watchdog")?;
+    let watchdog = service::watchdog(&broker).context("cannot start the watchdog")?;
     allocator::give_memory_back().context("cannot start a thread")?;
     if args.end_with_stdin {
         end_with_stdin(&broker);

@@ -1,18 +1,10 @@
 //! What the service manager is told, by the protocol of sd_notify(3): that the broker runs, is
 //! reading its files anew, works, or ends. Without a service manager (NOTIFY_SOCKET) nothing.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
-use std::{io, thread};
+use std::io;
 
 use sd_notify::NotifyState;
-use tacho_broker::{Broker, HealthCheck};
-
-/// Tells the service manager that the broker works, as long as it does; ends when dropped.
-pub(crate) struct Watchdog {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
+use tacho_broker::{Broker, HealthCheck, Watcher};
 
 /// The broker takes connections.
 pub(crate) fn ready(status: &str) {
@@ -38,20 +30,16 @@ fn tell(states: &[NotifyState<'_>]) {
     }
 }
 
-impl Watchdog {
-    /// Starts if the service manager asks for signs of life (WATCHDOG_USEC): it gets two in the
-    /// time that it allows.
-    pub(crate) fn start(broker: &Broker) -> io::Result<Option<Self>> {
-        let Some(limit) = sd_notify::watchdog_enabled() else { return Ok(None) };
-        let health = broker.health()?;
-        let (stop, stopped) = channel::<()>();
-        let thread = thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
-            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(limit / 2) {
-                report(&health);
-            }
-        })?;
-        Ok(Some(Self { stop: Some(stop), thread: Some(thread) }))
-    }
+/// Tells the service manager that the broker works, as long as it does, if it asks for signs of
+/// life (WATCHDOG_USEC): it gets two in the time that it allows. Ends when dropped.
+pub(crate) fn watchdog(broker: &Broker) -> io::Result<Option<Watcher>> {
+    let Some(limit) = sd_notify::watchdog_enabled() else { return Ok(None) };
+    let health = broker.health()?;
+    let watcher = Watcher::start("watchdog", limit / 2, move || {
+        report(&health);
+        limit / 2
+    });
+    watcher.map(Some)
 }
 
 fn report(health: &HealthCheck) {
@@ -59,15 +47,5 @@ fn report(health: &HealthCheck) {
         Ok(()) => tell(&[NotifyState::Watchdog]),
         // Said before the service manager ends the broker for it.
         Err(error) => tracing::error!("no sign of life for the service manager: {error}"),
-    }
-}
-
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // It holds nothing that its panic could lose.
-            let _ = thread.join();
-        }
     }
 }

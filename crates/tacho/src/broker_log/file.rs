@@ -1,21 +1,20 @@
 //! A log file that is renamed when it is large, and opened anew when it was moved away.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use tacho_broker::{LineFile, LineFileOptions, StuckFile};
+
+/// Readable for the owner and the group only: lines name clients and users.
+const MODE: u32 = 0o640;
 
 /// A log file. Clones are the same file.
 #[derive(Clone)]
-pub(super) struct LogFile(Arc<Mutex<OpenFile>>);
+pub(super) struct LogFile(Arc<Mutex<OpenLog>>);
 
-struct OpenFile {
-    path: PathBuf,
-    file: File,
-    bytes: u64,
-    bytes_max: u64,
-    files_max: usize,
+struct OpenLog {
+    file: LineFile,
     /// Standard error has been told that it cannot be written.
     has_failed: bool,
 }
@@ -23,24 +22,16 @@ struct OpenFile {
 impl LogFile {
     /// Opens the file, which is made if it is missing.
     pub(super) fn open(path: &Path, bytes_max: u64, files_max: usize) -> io::Result<Self> {
-        let file = append(path)?;
-        let bytes = file.metadata()?.len();
-        let path = path.to_owned();
-        let open = OpenFile { path, file, bytes, bytes_max, files_max, has_failed: false };
-        Ok(Self(Arc::new(Mutex::new(open))))
+        // Where others rename the file, this program may not.
+        let stuck = StuckFile::Grows;
+        let options = LineFileOptions { bytes_max, files_max, mode: MODE, stuck };
+        let file = LineFile::open(path.to_owned(), options)?;
+        Ok(Self(Arc::new(Mutex::new(OpenLog { file, has_failed: false }))))
     }
 
-    /// Opens it anew if another file, or none, has its name, as after logrotate.
+    /// Opens it anew: it may have been moved away, as by logrotate.
     pub(super) fn reopen(&self) -> io::Result<()> {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |named: fs::Metadata, own: fs::Metadata| {
-            (named.dev(), named.ino()) == (own.dev(), own.ino())
-        };
-        let is_same = match (fs::metadata(&open.path), open.file.metadata()) {
-            (Ok(named), Ok(own)) => same(named, own),
-            _ => false,
-        };
-        if is_same { Ok(()) } else { open.begin_anew() }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).file.reopen()
     }
 }
 
@@ -48,15 +39,10 @@ impl Write for LogFile {
     /// What cannot be written is dropped: there is no other place to say it than standard error.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.bytes > 0 && open.bytes + line.len() as u64 > open.bytes_max {
-            open.rotate();
-        }
-        match open.file.write_all(line) {
-            Ok(()) => (open.bytes, open.has_failed) = (open.bytes + line.len() as u64, false),
-            Err(error) if !std::mem::replace(&mut open.has_failed, true) => {
-                eprintln!("cannot write to the log file {}: {error}", open.path.display());
-            }
-            Err(_) => {}
+        let result = open.file.append(line);
+        let had_failed = std::mem::replace(&mut open.has_failed, result.is_err());
+        if let (Err(error), false) = (result, had_failed) {
+            eprintln!("cannot write to the log file {}: {error}", open.file.path().display());
         }
         Ok(line.len())
     }
@@ -66,45 +52,10 @@ impl Write for LogFile {
     }
 }
 
-impl OpenFile {
-    /// Renames it to `.1`, the former one to `.2` and so on, and begins anew. Where that fails the
-    /// same file goes on.
-    fn rotate(&mut self) {
-        for number in (1..self.files_max).rev() {
-            let _ = fs::rename(self.numbered(number - 1), self.numbered(number));
-        }
-        if self.files_max == 1 {
-            let _ = fs::remove_file(&self.path);
-        }
-        if self.begin_anew().is_err() {
-            // Not at the next line again.
-            self.bytes = 0;
-        }
-    }
-
-    fn numbered(&self, number: usize) -> PathBuf {
-        let mut name = self.path.clone().into_os_string();
-        if number > 0 {
-            name.push(format!(".{number}"));
-        }
-        name.into()
-    }
-
-    fn begin_anew(&mut self) -> io::Result<()> {
-        let file = append(&self.path)?;
-        self.bytes = file.metadata()?.len();
-        self.file = file;
-        Ok(())
-    }
-}
-
-/// Readable for the owner and the group only: lines name clients and users.
-fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o640).open(path)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use tempfile::TempDir;
 
     use super::*;
