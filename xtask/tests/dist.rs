@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
@@ -31,6 +32,17 @@ fn tacho() -> PathBuf {
         assert!(cargo.status().expect("cargo runs").success());
     }
     program
+}
+
+/// The packages, made once for the tests that look at them.
+fn made() -> &'static TempDir {
+    static MADE: LazyLock<TempDir> = LazyLock::new(|| {
+        let out = TempDir::new().expect("a folder");
+        let made = dist(out.path());
+        assert!(made.status.success(), "{made:?}");
+        out
+    });
+    &MADE
 }
 
 fn dist(out: &Path) -> Output {
@@ -77,10 +89,7 @@ fn a_package_is_installed_upgraded_removed_and_purged() {
     if !has_tools() {
         return;
     }
-    let out = TempDir::new().expect("a folder");
-    let made = dist(out.path());
-    assert!(made.status.success(), "{made:?}");
-    let deb = files(out.path(), ".deb").pop().expect("a package");
+    let deb = files(made().path(), ".deb").pop().expect("a package");
     let deb = deb.to_str().expect("a plain name");
     let system = System::new();
     system.dpkg(&["--install", deb]);
@@ -118,11 +127,11 @@ fn packages_are_reproducible() {
     if !has_tools() {
         return;
     }
-    let (one, two) = (TempDir::new().expect("a folder"), TempDir::new().expect("a folder"));
-    assert!(dist(one.path()).status.success() && dist(two.path()).status.success());
+    let (one, two) = (made(), TempDir::new().expect("a folder"));
+    assert!(dist(two.path()).status.success());
     let sums = |out: &TempDir| fs::read_to_string(out.path().join("SHA256SUMS")).expect("sums");
-    assert_eq!(sums(&one), sums(&two));
-    assert_eq!(sums(&one).lines().count(), 3);
+    assert_eq!(sums(one), sums(&two));
+    assert_eq!(sums(one).lines().count(), 3);
     let mut check = Command::new("sha256sum");
     let check = check.args(["--check", "SHA256SUMS"]).current_dir(one.path()).output();
     assert!(check.expect("runs").status.success());
