@@ -329,6 +329,8 @@ fn a_key_opens_the_api_by_http_as_far_as_its_role_goes() {
     assert!(host.ctl(&["keys", "list"], 0).contains("ci   viewer"));
     host.ctl(&["keys", "remove", "ci"], 0);
     assert!(by_http(&["status"], 104).contains("this needs a key"));
+    // Another kind of answer, whose errors are the same.
+    assert!(by_http(&["metrics"], 104).contains("this needs a key"));
     host.ctl(&["--url", "127.0.0.1:1", "--key-file", file, "status"], 112);
 }
 

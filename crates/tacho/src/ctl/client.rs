@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
-use ureq::http::{Response, StatusCode};
+use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use ureq::http::{Request, Response, StatusCode};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, Body};
 
@@ -77,7 +78,7 @@ impl CtlClient {
 
     /// The same for a text.
     pub(super) fn text(&self, path: &str) -> Result<String, Failure> {
-        self.body(self.call("GET", path, &[], None)?)
+        self.body(self.checked(self.call("GET", path, &[], None)?)?)
     }
 
     pub(super) fn delete(&self, path: &str, query: &[Parameter<'_>]) -> Result<Value, Failure> {
@@ -147,28 +148,18 @@ impl CtlClient {
             true => format!("{}{path}", self.base),
             false => format!("{}{path}?{}", self.base, query.join("&")),
         };
-        let key = self.key.as_ref().map(|key| format!("Bearer {key}"));
-        let answer = match (method, body) {
-            ("POST", body) => {
-                let mut request = self.agent.post(&address);
-                if let Some(key) = &key {
-                    request = request.header("authorization", key);
-                }
-                let body = body.map(Value::to_string).unwrap_or_default();
-                request.header("content-type", "application/json").send(body)
+        let mut request = Request::builder().method(method).uri(address);
+        if let Some(key) = &self.key {
+            request = request.header(AUTHORIZATION, format!("Bearer {key}"));
+        }
+        let answer = match body {
+            Some(body) => {
+                let request = request.header(CONTENT_TYPE, "application/json");
+                request.body(body.to_string()).map_err(Into::into).and_then(|r| self.agent.run(r))
             }
-            (method, _) => {
-                let mut request = match method {
-                    "DELETE" => self.agent.delete(&address),
-                    _ => self.agent.get(&address),
-                };
-                if let Some(key) = &key {
-                    request = request.header("authorization", key);
-                }
-                request.call()
-            }
+            None => request.body(()).map_err(Into::into).and_then(|r| self.agent.run(r)),
         };
-        answer.map_err(|error| self.unreachable(&error.to_string()))
+        answer.map_err(|error: ureq::Error| self.unreachable(&error.to_string()))
     }
 
     /// The answer, if it is none of an error.
