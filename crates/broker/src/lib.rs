@@ -38,6 +38,7 @@ mod start_error;
 mod stats;
 mod stored_connect;
 mod subscription;
+mod trace;
 mod watcher;
 
 pub use access::{AccessControl, AccessReloaded, BackendOutcome, ask_backend, check_access};

@@ -9,6 +9,8 @@ use tacho_codec::QoS;
 use tacho_topic::{Group, RetainedCursor, TopicFilter};
 use tokio::sync::oneshot;
 
+use crate::trace::TraceSet;
+
 /// Where a shard's answer goes.
 pub(crate) type Reply<T> = oneshot::Sender<T>;
 
@@ -38,6 +40,8 @@ pub(crate) enum Query {
     Publish(Box<Publication>, Reply<Result<(), NotPublished>>),
     /// Disconnect a client: whether it was there.
     Kick(Arc<str>, KickedSession, Reply<Option<Kicked>>),
+    /// Follow these clients and topics from now on.
+    Trace(Arc<TraceSet>, Reply<()>),
 }
 
 /// Asks for some of a shard's sessions.

@@ -285,6 +285,56 @@ fn events_are_followed() {
 }
 
 #[test]
+fn a_client_is_traced_to_the_terminal_and_to_a_file() {
+    let host = Host::new();
+    let broker = host.broker(&[]);
+    let file = host.path("trace");
+    let path = file.to_str().expect("is text");
+    let to_file = ["ctl", "trace", "--topic", "a/#", "--payload", "text", "-n", "2", "-o", path];
+    let mut tracing: Vec<(Child, Lines<BufReader<ChildStderr>>)> = [
+        &["ctl", "trace", "--client-id", "meter", "-n", "5"][..],
+        &to_file,
+        &["ctl", "--json", "trace", "--client-id", "meter", "--for", "1"],
+    ]
+    .into_iter()
+    .map(|arguments| {
+        let mut child = host.command(arguments).spawn().expect("starts");
+        let mut log = BufReader::new(child.stderr.take().expect("is piped")).lines();
+        line_with(&mut log, "Ctrl-C ends it");
+        (child, log)
+    })
+    .collect();
+    let mut meter = broker.connected("meter");
+    meter.publish("a/b", b"21 \x1b[1m", QoS::AtMostOnce, false);
+    let mut said = |at: usize| {
+        let (child, _log) = tracing.remove(at);
+        let output = child.wait_with_output().expect("ends");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let words = said(0);
+    let lines: Vec<&str> = words.lines().collect();
+    assert_eq!(lines.len(), 5, "{words}");
+    assert!(lines[0].contains("Z  in     CONNECT      client=meter address=127.0.0.1:"), "{words}");
+    assert!(lines[4].contains("a/b  to nobody: no subscription matches"), "{words}");
+    assert_eq!(said(0), "");
+    let words = fs::read_to_string(&file).expect("is written");
+    assert!(words.contains("\"21 \\u{1b}[1m\"") && words.lines().count() == 2, "{words}");
+    assert_eq!(mode(&file), 0o600);
+    let words = said(0);
+    let entries: Vec<Value> =
+        words.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
+    assert_eq!(entries.first().map(|entry| entry["kind"].clone()), Some("ready".into()));
+    assert_eq!(entries.last().map(|entry| entry["kind"].clone()), Some("ended".into()));
+    // A file that is there stays as it is.
+    let said = host.ctl(&to_file[1..], 104);
+    assert!(said.contains("trace cannot be written"), "{said}");
+    assert!(host.ctl(&["trace"], 1).contains("--client-id"));
+    host.ctl(&["trace", "--client-id", "c", "--payload", "all"], 1);
+    assert!(host.ctl(&["trace", "--address", "here"], 104).contains("address: "));
+}
+
+#[test]
 fn what_looks_can_be_repeated_until_ctrl_c() {
     let host = Host::new();
     let _broker = host.broker(&[]);
@@ -294,7 +344,13 @@ fn what_looks_can_be_repeated_until_ctrl_c() {
     line_with(&mut lines, "health");
     kill_process(Pid::from_child(&watching), Signal::INT).expect("is ours");
     assert_eq!(watching.wait().expect("ends").code(), Some(0));
-    for command in [&["kick", "c"][..], &["reload"], &["events"], &["keys", "remove", "a"]] {
+    for command in [
+        &["kick", "c"][..],
+        &["reload"],
+        &["events"],
+        &["trace", "--client-id", "c"],
+        &["keys", "remove", "a"],
+    ] {
         let said = host.ctl(&[&["--watch", "1"], command].concat(), 104);
         assert!(said.contains("--watch is for commands that look"), "{said}");
     }

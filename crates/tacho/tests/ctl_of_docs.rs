@@ -77,11 +77,11 @@ fn clients(address: SocketAddr) -> Vec<Client> {
         .into()
 }
 
-/// Follows events until it has begun, then ends it as Ctrl-C does.
+/// Follows what has no end until it has begun, then ends it as Ctrl-C does.
 fn follow(folder: &Path, arguments: &[String]) {
     let mut child = Kept(tacho(folder, arguments).spawn().expect("starts"));
     let said = BufReader::new(child.0.stderr.take().expect("is piped"));
-    line_with(&mut said.lines(), "watching");
+    line_with(&mut said.lines(), "Ctrl-C ends it");
     kill_process(Pid::from_child(&child.0), Signal::INT).expect("is ours");
     assert_eq!(child.0.wait().expect("ends").code(), Some(0), "{arguments:?}");
 }
@@ -100,7 +100,7 @@ fn every_command_of_the_guide_works() {
         let mut arguments = documents::words(&format!("ctl {line}"));
         arguments.iter_mut().for_each(|word| *word = word.replace(THEIRS, &api));
         count += 1;
-        if arguments[1] == "events" {
+        if matches!(&*arguments[1], "events" | "trace") {
             follow(folder, &arguments);
             continue;
         }

@@ -28,6 +28,11 @@ impl UnixOffset {
 
     /// Milliseconds since 1970.
     pub(crate) fn unix_ms(&self, now_ns: u64) -> i64 {
-        (now_ns.wrapping_add(self.0.load(Ordering::Relaxed)) / 1_000_000) as i64
+        self.unix_us(now_ns) / 1_000
+    }
+
+    /// Microseconds since 1970.
+    pub(crate) fn unix_us(&self, now_ns: u64) -> i64 {
+        (now_ns.wrapping_add(self.0.load(Ordering::Relaxed)) / 1_000) as i64
     }
 }

@@ -15,6 +15,7 @@
 //! | [`admission`] | publishers held back, the steps of shedding load, the memory budget |
 //! | [`bridge`] | the links of bridges |
 //! | [`access`] | users and access rules in force, decisions and logins remembered |
+//! | [`trace`] | which clients and topics operators follow |
 //!
 //! [`permission`] decides what clients may do; [`routing`]'s `destinations` decides where messages
 //! go. [`control`] answers the control plane.
@@ -37,6 +38,7 @@ mod sessions;
 mod shared;
 mod stopping;
 mod timers;
+mod trace;
 
 use std::io;
 use std::sync::Arc;
@@ -60,6 +62,7 @@ use routing::{Routing, SubscriptionCounts};
 use sessions::Sessions;
 use stopping::Phase;
 use timers::TimerToken;
+use trace::Traces;
 
 pub(crate) use connections::Authenticators;
 #[cfg(feature = "sim")]
@@ -86,6 +89,7 @@ pub(crate) struct Shard {
     admission: Admission,
     bridges: BridgeLinks,
     access: AccessRules,
+    traces: Traces,
 }
 
 impl Shard {
@@ -118,6 +122,7 @@ impl Shard {
             ),
             bridges: BridgeLinks::default(),
             access: AccessRules::new(&shared.access, shared.shards),
+            traces: Traces::default(),
             shared,
             stats,
         }

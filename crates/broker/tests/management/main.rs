@@ -7,6 +7,7 @@ mod description;
 mod doors;
 mod events;
 mod topics;
+mod trace;
 mod whole;
 
 use std::io::{Read, Write};

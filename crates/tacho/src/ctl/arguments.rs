@@ -37,7 +37,11 @@ impl CtlCommand {
     /// Whether it changes nothing, and ends by itself.
     pub(super) const fn looks(&self) -> bool {
         match self {
-            Self::Kick(_) | Self::Publish(_) | Self::Reload | Self::Events(_) => false,
+            Self::Kick(_)
+            | Self::Publish(_)
+            | Self::Reload
+            | Self::Events(_)
+            | Self::Trace(_) => false,
             Self::Retained { command } => !matches!(command, RetainedCommand::Delete { .. }),
             Self::Bans { command } => matches!(command, BansCommand::List),
             Self::Keys { command } => matches!(command, KeysCommand::List),
@@ -110,6 +114,11 @@ pub(super) enum CtlCommand {
     /// Follow events until Ctrl-C: clients that come, go and are refused, bridges that go up and
     /// down
     Events(EventsArguments),
+    /// Follow the packets of clients or topics, and what is decided about them, until Ctrl-C
+    ///
+    /// Passwords and authentication data are never shown, payloads only if that is asked for. Needs
+    /// the role operator.
+    Trace(TraceArguments),
     /// List, make and remove keys for the API by HTTP
     Keys {
         #[command(subcommand)]
@@ -313,6 +322,55 @@ pub(super) struct EventsArguments {
     pub(super) user: Option<String>,
 
     /// End after so many events
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(super) count: Option<u64>,
+}
+
+/// What a trace follows: that for which everything given holds.
+#[derive(Args, Debug)]
+#[group(id = "followed", required = true, multiple = true,
+        args = ["client_id", "user", "address", "topic"])]
+pub(super) struct TraceArguments {
+    /// Of this client
+    #[arg(long, value_name = "ID")]
+    pub(super) client_id: Option<String>,
+
+    /// Of clients of this user
+    #[arg(long, value_name = "USER")]
+    pub(super) user: Option<String>,
+
+    /// Of clients that are connected from this address or range, such as 192.0.2.0/24
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) address: Option<String>,
+
+    /// Only messages whose topics match this filter
+    #[arg(long, value_name = "FILTER")]
+    pub(super) topic: Option<String>,
+
+    /// How payloads are shown
+    #[arg(long, value_name = "FORM", default_value = "off", value_parser = ["off", "text", "hex"])]
+    pub(super) payload: String,
+
+    /// Bytes of a payload that are shown
+    #[arg(long, value_name = "BYTES", default_value_t = 256,
+          value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    pub(super) payload_bytes: u64,
+
+    /// After how many seconds the trace ends
+    #[arg(long = "for", id = "seconds", value_name = "SECONDS", default_value_t = 600,
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(super) seconds: u64,
+
+    /// After how many MiB the trace ends
+    #[arg(long, value_name = "MIB", default_value_t = 16,
+          value_parser = clap::value_parser!(u64).range(1..=1_024))]
+    pub(super) mib_max: u64,
+
+    /// Write the trace to this file, which must not be there yet
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+
+    /// End after so many entries
     #[arg(short = 'n', long, value_name = "N")]
     pub(super) count: Option<u64>,
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::arguments::EventsArguments;
 use super::client::CtlClient;
-use super::shown::text;
+use super::shown::{text, time_of_day};
 use crate::exit::{self, Failure};
 use crate::signals;
 use crate::table::printable;
@@ -42,8 +42,7 @@ pub(super) fn events(
 /// `12:00:01.123  disconnected  client=a user=b address=...  why`.
 fn shown(event: &Value) -> String {
     let time_ms = event["time_ms"].as_u64().unwrap_or_default();
-    let (seconds, ms) = (time_ms / 1_000 % 86_400, time_ms % 1_000);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let (time, ms) = (time_of_day(time_ms / 1_000), time_ms % 1_000);
     let fields = [
         ("client_id", "client"),
         ("user", "user"),
@@ -56,7 +55,7 @@ fn shown(event: &Value) -> String {
         given.map(|(key, name)| format!("{name}={}", text(event, key))).collect();
     let reason = event["reason"].as_str().unwrap_or_default();
     let line = format!(
-        "{hour:02}:{minute:02}:{second:02}.{ms:03}Z  {:<13}  {}  {reason}",
+        "{time}.{ms:03}Z  {:<13}  {}  {reason}",
         text(event, "event").replace('_', " "),
         fields.join(" ")
     );

@@ -10,6 +10,7 @@ mod keys;
 mod messages;
 mod shown;
 mod target;
+mod trace;
 mod unix;
 
 use std::io::IsTerminal as _;
@@ -45,6 +46,11 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> Result<u8, Failure> {
         && arguments.watch.is_none()
     {
         return events::events(&client, events, arguments.json);
+    }
+    if let CtlCommand::Trace(trace) = &arguments.command
+        && arguments.watch.is_none()
+    {
+        return trace::trace(&client, trace, arguments.json);
     }
     let Some(every_s) = arguments.watch else {
         show(arguments, &said(&client, &arguments.command)?);
@@ -107,6 +113,6 @@ fn said(client: &CtlClient, command: &CtlCommand) -> Result<Said, Failure> {
             Ok(Said::new(document, text))
         }
         // Invariant: they are followed, and never watched.
-        CtlCommand::Events(_) => Ok(Said::new(Value::Null, String::new())),
+        CtlCommand::Events(_) | CtlCommand::Trace(_) => Ok(Said::new(Value::Null, String::new())),
     }
 }

@@ -50,6 +50,12 @@ pub(super) fn list<'a>(answer: &'a Value, key: &str) -> &'a [Value] {
     answer[key].as_array().map_or(&[], Vec::as_slice)
 }
 
+/// `12:00:01` of seconds since 1970.
+pub(super) fn time_of_day(unix_s: u64) -> String {
+    let seconds = unix_s % 86_400;
+    format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -20,6 +20,7 @@ mod socket;
 mod status;
 mod store;
 mod subscribers;
+mod trace;
 mod users;
 
 use std::io;
@@ -41,6 +42,7 @@ use crate::policy::Policy;
 use crate::shard::Shared;
 
 use gate::{Caller, KeyGate};
+use trace::RunningTraces;
 
 pub(crate) use socket::BoundSocket;
 pub use socket::{SocketError, folder as management_folder};
@@ -97,6 +99,7 @@ struct ApiShared {
     search: Mutex<()>,
     /// Places of watchers of events.
     watchers: Arc<Semaphore>,
+    traces: RunningTraces,
 }
 
 impl Api {
@@ -129,7 +132,14 @@ impl Api {
 pub(super) async fn serve(view: Arc<View>, broker: ManagedBroker, doors: Doors) {
     let gate = KeyGate::new(broker.config.management.requests_per_s_max);
     let watchers = Arc::new(Semaphore::new(events::WATCHERS_MAX));
-    let api = Api(Arc::new(ApiShared { view, broker, gate, search: Mutex::default(), watchers }));
+    let api = Api(Arc::new(ApiShared {
+        view,
+        broker,
+        gate,
+        search: Mutex::default(),
+        watchers,
+        traces: RunningTraces::default(),
+    }));
     let Doors { socket, listener } = doors;
     tokio::join!(serve_socket(api.clone(), socket), serve_http(api, listener));
 }

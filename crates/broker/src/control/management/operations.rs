@@ -8,7 +8,7 @@ use tacho_http::{ApiDescription, ApiError, Operation, RequestBody, Role};
 
 use super::{
     Api, bans, clients, configuration, events, gate, groups, keys, publish, retained, status,
-    subscribers, users,
+    subscribers, trace, users,
 };
 
 /// Where all of them are.
@@ -38,6 +38,10 @@ const fn act(
     Operation { method, path, id, summary, role: Role::Operator, body, query, answer }
 }
 
+const fn operate(operation: Operation) -> Operation {
+    Operation { role: Role::Operator, ..operation }
+}
+
 const fn administer(operation: Operation) -> Operation {
     Operation { role: Role::Administrator, ..operation }
 }
@@ -46,9 +50,11 @@ const NONE: RequestBody = RequestBody::None;
 const PAGE: [&str; 2] = ["limit", "cursor"];
 const CLIENTS: [&str; 7] = ["client_id", "prefix", "user", "address", "state", "limit", "cursor"];
 const EVENTS: [&str; 4] = ["events", "client_id", "prefix", "user"];
+const TRACE: [&str; 8] =
+    ["client_id", "user", "address", "topic", "payload", "payload_bytes", "seconds", "bytes"];
 
 /// All operations.
-const OPERATIONS: [Operation; 31] = [
+const OPERATIONS: [Operation; 32] = [
     view("/status", "status", "The broker in a few figures", &[], "Status"),
     view("/session", "session", "What the caller of this request may do", &[], "Caller"),
     view("/clients", "clients", "Clients, filtered, page by page", &CLIENTS, "ClientPage"),
@@ -148,6 +154,13 @@ const OPERATIONS: [Operation; 31] = [
     ),
     view("/metrics", "metrics", "The metrics in the format of Prometheus", &[], "text/plain"),
     view("/events", "events", "Events of clients and bridges", &EVENTS, "text/event-stream"),
+    operate(view(
+        "/trace",
+        "trace",
+        "Packets of clients and topics, with what is decided about them",
+        &TRACE,
+        "text/event-stream",
+    )),
     administer(view("/keys", "keys", "Keys of this API", &[], "KeyList")),
     administer(act(
         ("post", "/keys"),
@@ -224,6 +237,7 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "reload" => post(configuration::reload),
         "metrics" => get(status::metrics),
         "events" => get(events::events),
+        "trace" => get(trace::trace),
         "keys" => get(keys::list),
         "add_key" => post(keys::add),
         "remove_key" => delete(keys::remove),
@@ -243,7 +257,7 @@ mod tests {
         assert!(handler("nothing").is_none());
         for operation in &OPERATIONS {
             let is_viewers = operation.role == Role::Viewer;
-            let looks = operation.method == "get" && operation.id != "keys";
+            let looks = operation.method == "get" && !matches!(operation.id, "keys" | "trace");
             assert_eq!(is_viewers, looks, "{}", operation.id);
         }
     }

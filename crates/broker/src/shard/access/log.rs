@@ -49,6 +49,9 @@ impl Shard {
         topic: &str,
         why: &dyn Display,
     ) {
+        if self.is_traced(net, slot) {
+            self.trace_denied(net, slot, (action, topic), &why.to_string());
+        }
         let Some(untold) = self.access.line(net.now_ns()) else { return };
         let session = &self.sessions[slot];
         let client = (&*session.key().client_id, session.access.user_name());
@@ -65,7 +68,10 @@ impl Shard {
         coverage: Coverage,
         steps: &mut Steps,
     ) {
-        let Some(untold) = self.access.line(net.now_ns()) else { return };
+        let line = self.access.line(net.now_ns());
+        if line.is_none() && !self.is_traced(net, slot) {
+            return;
+        }
         let mut beside = Steps::default();
         let why = match coverage {
             Coverage::Undecided => "filter and rules are too complex to decide".to_owned(),
@@ -80,6 +86,8 @@ impl Shard {
             }
         };
         steps.add_work(beside);
+        self.trace_denied(net, slot, ("subscribe", &subscription.0.to_string()), &why);
+        let Some(untold) = line else { return };
         let session = &self.sessions[slot];
         let client = (&*session.key().client_id, session.access.user_name());
         tell_denied(client, "subscribe", &subscription.0.to_string(), &why, untold);

@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
+use tacho_codec::Packet;
 use tacho_net::{ConnId, TimerId};
 
 use crate::keys::SessionSlot;
 use crate::permits::{Permit, Quota};
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
+use crate::trace::TraceKind;
 
 /// Between two reads of a held-back socket. A keep-alive below 4 s is cut off no sooner than after
 /// 1.5 times itself, so one second always suffices.
@@ -79,6 +81,7 @@ impl Shard {
     pub(in crate::shard) fn pinged(&mut self, net: &mut Net, conn: ConnId, slot: SessionSlot) {
         self.stats.pings_total.increment();
         if net.output_bytes(conn) <= self.limits().output_bytes_max {
+            self.trace_packet(net, slot, TraceKind::Out, &Packet::PingResp);
             net.out(conn).extend_from_slice(&PINGRESP);
         } else {
             self.sessions[slot].pressure.ping_waits();
@@ -101,6 +104,7 @@ impl Shard {
     ) {
         self.output_unblocked(slot);
         if self.sessions[slot].pressure.take_owed_ping() {
+            self.trace_packet(net, slot, TraceKind::Out, &Packet::PingResp);
             net.out(conn).extend_from_slice(&PINGRESP);
         }
         self.pump(net, slot);
@@ -125,6 +129,7 @@ impl Shard {
         why: HoldReason,
         reads_on: bool,
     ) {
+        self.trace_held(net, conn, why);
         match why {
             HoldReason::Backlog => self.stats.throttled_total.increment(),
             HoldReason::Overload => self.stats.throttled_overload_total.increment(),

@@ -172,6 +172,7 @@ impl Shard {
     /// A connection left this shard, closed or moved to another one with its permits.
     pub(in crate::shard) fn connection_gone(&mut self, conn: ConnId) -> Option<ConnectionPermits> {
         self.admission.forget(conn);
+        self.traces.connection_gone(conn);
         self.connections.went(conn)
     }
 

@@ -7,6 +7,7 @@ use tacho_net::ConnId;
 use crate::keys::SessionSlot;
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
+use crate::trace::TraceKind;
 
 impl Shard {
     /// Sends SUBACK, UNSUBACK or another answer to a session's client. Reason string and user
@@ -21,6 +22,7 @@ impl Shard {
         slot: SessionSlot,
         packet: Packet<'_>,
     ) -> Flow {
+        self.trace_packet(net, slot, TraceKind::Out, &packet);
         if self.sessions[slot].terms().encode_answer(packet, net.out(conn).as_vec_mut()) {
             Flow::Continue
         } else {

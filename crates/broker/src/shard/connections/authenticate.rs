@@ -22,6 +22,7 @@ use crate::shard::connections::Connection;
 use crate::shard::output::Flow;
 use crate::shard::output::encode_within;
 use crate::shard::{Net, Shard};
+use crate::trace::TraceKind;
 use crate::stored_connect::stored_connect;
 
 /// The authentication methods, and the mailboxes that their answers go to.
@@ -132,10 +133,13 @@ impl Shard {
         frame: &Frame<'_>,
     ) -> Flow {
         let refused = match Packet::decode(frame, Version::V5, Direction::ToServer) {
-            Ok(Packet::Auth(auth)) => match self.auth_step(conn, &auth) {
-                Ok(()) => return Flow::Continue,
-                Err((reason, _)) => reason,
-            },
+            Ok(Packet::Auth(auth)) => {
+                self.trace_auth(net, conn, TraceKind::In, &Packet::Auth(auth));
+                match self.auth_step(conn, &auth) {
+                    Ok(()) => return Flow::Continue,
+                    Err((reason, _)) => reason,
+                }
+            }
             Ok(Packet::Disconnect(_)) => {
                 // There is no session and no will yet.
                 self.drop_connection(net, conn);
@@ -329,6 +333,7 @@ impl Shard {
             reason_string: None,
             user_properties: UserProperties::EMPTY,
         });
+        self.trace_auth(net, conn, TraceKind::Out, &packet);
         // [MQTT-3.15.2-2], [MQTT-3.15.2-3]
         let out = net.out(conn).as_vec_mut();
         if encode_within(packet, Version::V5, exchange.packet_size_max, out) {

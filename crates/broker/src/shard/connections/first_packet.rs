@@ -49,22 +49,26 @@ impl Shard {
             return Flow::Stop;
         }
         if let Some(banned) = self.ban_of_connect(net, conn, &connect) {
+            self.trace_connect(net, conn, &connect);
             self.refuse_banned(net, conn, &connect, banned);
             return Flow::Stop;
         }
         if let Err(reason) = self.may_connect(conn, &connect) {
+            self.trace_connect(net, conn, &connect);
             self.refuse(net, conn, connect.version, reason);
             return Flow::Stop;
         }
         let client = match self.connecting_client(net, conn, &connect) {
             Ok(client) => client,
             Err(why) => {
+                self.trace_connect(net, conn, &connect);
                 self.refuse_login_of(net, conn, &connect, (connect.client_id, None), why);
                 return Flow::Stop;
             }
         };
         let owner = client.key.owner(net.shards());
         if owner == self.id {
+            self.trace_connect(net, conn, &connect);
             if let Some(offence) = self.offence_of(net, conn, &client.key.client_id) {
                 let why = LoginRefusal::Banned(offence);
                 return self.refuse_login(net, conn, &connect, &client, why);
@@ -133,6 +137,7 @@ impl Shard {
         self.stats.packets_in_total.increment();
         self.stats.refused_connects_total.increment(reason);
         self.log_refusal(net, conn, reason);
+        self.trace_refused(net, conn, reason);
         let connack = Packet::ConnAck(ConnAck::refusal(reason));
         encode(&connack, version, net, conn);
         self.drop_connection(net, conn);

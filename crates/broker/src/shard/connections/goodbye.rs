@@ -10,6 +10,7 @@ use crate::shard::connections::Connection;
 use crate::shard::output::Flow;
 use crate::shard::output::encode_within;
 use crate::shard::{Net, Shard};
+use crate::trace::TraceKind;
 
 impl Shard {
     /// Refuses malformed input: says why where the version allows it, then closes.
@@ -106,6 +107,10 @@ impl Shard {
         why: Option<&'static str>,
     ) {
         if let Connection::Active { version, session, .. } = self.connections.get(conn) {
+            if version == Version::V5 {
+                let disconnect = Disconnect { reason_string: why, ..Disconnect::new(reason) };
+                self.trace_packet(net, session, TraceKind::Out, &Packet::Disconnect(disconnect));
+            }
             self.note_end(net, session, Ending::ByBroker(reason, why));
             let packet_size_max = self.sessions[session].terms().packet_size_max();
             self.stats.disconnects_by_broker_total.increment(reason);

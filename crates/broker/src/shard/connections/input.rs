@@ -15,6 +15,7 @@ use crate::keys::SessionSlot;
 use crate::shard::admission::HoldReason;
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
+use crate::trace::TraceKind;
 
 /// The first byte of CONNECT.
 const CONNECT: u8 = 0x10;
@@ -304,6 +305,7 @@ impl Shard {
         kind: AckKind,
         ack: &Ack<'_>,
     ) -> Flow {
+        self.trace_ack(net, slot, TraceKind::In, (kind, ack));
         match self.handle_ack(slot, kind, ack) {
             Ok(()) => Flow::Continue,
             Err(error) => self.session_error(net, conn, &error),
@@ -333,6 +335,7 @@ impl Shard {
         slot: SessionSlot,
         packet: &Packet<'_>,
     ) -> Flow {
+        self.trace_packet(net, slot, TraceKind::In, packet);
         match packet {
             Packet::PingReq => {
                 self.pinged(net, conn, slot);

@@ -67,6 +67,7 @@ impl Shard {
             );
         }
         self.tell_ended(net, slot, &ending);
+        self.trace_ended(net, slot, &ending);
         let last = LastConnection { ending, ended_ns: net.now_ns(), duration_ns };
         self.sessions[slot].note_last_connection(last);
     }

@@ -211,6 +211,7 @@ impl Shard {
         net.established(conn);
         // CONNACK before whatever the steps below may send to this session [MQTT-3.2.0-1].
         connack.session_present = connected.session_present;
+        self.trace_opened(net, conn, slot, (connect, &connack));
         encode(&Packet::ConnAck(connack), connect.version, net, conn);
         self.members_connected(net, slot, true);
         if let Some(Body::Here(will)) = connected.publish_will.map(|will| will.message) {

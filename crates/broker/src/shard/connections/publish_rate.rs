@@ -8,6 +8,7 @@ use super::Connection;
 use crate::access::AuditKind;
 use crate::config::PublishExcess;
 use crate::keys::SessionSlot;
+use crate::shard::admission::HoldReason;
 use crate::shard::output::Flow;
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
@@ -55,6 +56,7 @@ impl Shard {
             && meter.hold()
         {
             self.stats.throttled_rate_total.increment();
+            self.trace_held(net, conn, HoldReason::Rate);
             let token = TimerToken::PublishRate { connection: conn.index() as u32 };
             net.set_timer(until_ns, token.encode());
         }

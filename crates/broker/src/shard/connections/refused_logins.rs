@@ -330,6 +330,7 @@ impl Shard {
     #[cold]
     fn tell_refused_login(&mut self, net: &Net, conn: ConnId, refused: &RefusedLogin<'_>) {
         let RefusedLogin { client_id, user, protocol, reason, why } = *refused;
+        self.trace_refusal(net, conn, why);
         let line = self.access.line(net.now_ns());
         let (audit, events) = (&self.shared.access.audit, &self.shared.events);
         if line.is_none() && !audit.is_on() && !events.are_watched() {

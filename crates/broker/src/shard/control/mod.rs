@@ -63,6 +63,7 @@ impl Shard {
                 answer(reply, self.publish_for_operator(net, &publication));
             }
             Query::Kick(id, session, reply) => answer(reply, self.kick(net, &id, session)),
+            Query::Trace(set, reply) => answer(reply, self.set_traces(set)),
         }
     }
 }

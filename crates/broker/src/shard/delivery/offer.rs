@@ -4,7 +4,7 @@ use tacho_codec::QoS;
 use tacho_net::ConnId;
 use tacho_session::{BatchSeq, Delivery, DropReason, Offer};
 
-use crate::delivery::Copy;
+use crate::delivery::{Body, Copy};
 use crate::keys::SessionSlot;
 use crate::shard::sessions::DroppedInKeeping;
 use crate::shard::{Net, Shard};
@@ -42,6 +42,11 @@ impl Shard {
         delivery: Delivery<Copy>,
     ) -> Offered {
         let now_ns = net.now_ns();
+        if self.traces.are_on()
+            && let Body::Here(message) = &delivery.message.message
+        {
+            self.note_offered(net, slot, &message.header().topic);
+        }
         let connection = self.sessions[slot].connection();
         if let Some(conn) = connection {
             let mut output_bytes = net.output_bytes(conn);
@@ -95,6 +100,7 @@ impl Shard {
             }
             Offer::Queued => {
                 self.delivery.queued_total += 1;
+                self.trace_queued(net, slot);
                 self.sessions.count_places(slot);
                 self.count_dropped(net, slot);
             }
@@ -124,6 +130,7 @@ impl Shard {
             return false;
         }
         self.stats.dropped_overload_total.increment();
+        self.trace_shed(net, slot, "QoS 0 to a slow reader, and the broker sheds load");
         self.sessions[slot].pressure.message_shed();
         self.note_drop(net, slot);
         true
@@ -131,6 +138,7 @@ impl Shard {
 
     #[cold]
     fn count_drop(&mut self, net: &Net, slot: SessionSlot, reason: DropReason) {
+        self.trace_dropped(net, slot, reason);
         match reason {
             DropReason::Expired => self.count_dropped(net, slot),
             DropReason::Offline => self.stats.dropped_offline_total.increment(),

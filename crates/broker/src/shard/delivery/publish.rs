@@ -22,6 +22,7 @@ use crate::shard::output::Flow;
 use crate::shard::permission::may_publish;
 use crate::shard::routing::Destinations;
 use crate::shard::{Net, Shard};
+use crate::trace::TraceKind;
 
 impl Shard {
     /// A client's PUBLISH.
@@ -46,19 +47,24 @@ impl Shard {
         if self.admission.may_refuse() && publish.qos != QoS::AtMostOnce {
             let topic = aliased.as_deref().unwrap_or(publish.topic);
             if let Some(flow) = self.refuse_new(net, conn, slot, topic, publish) {
+                if flow == Flow::Continue {
+                    self.trace_publish_in(net, slot, topic, publish);
+                }
                 return flow;
             }
         }
+        let topic = aliased.as_deref().unwrap_or(publish.topic);
+        self.trace_publish_in(net, slot, topic, publish);
         let session = &mut self.sessions[slot];
         match session.machine.handle_publish(publish.qos, publish.packet_id) {
             Ok(Inbound::New) => session.pressure.message_taken(),
             Ok(Inbound::Duplicate) => return Flow::Continue,
             Err(error) => return self.session_error(net, conn, &error),
         }
-        let topic = aliased.as_deref().unwrap_or(publish.topic);
         if let Err(reason) = may_publish(topic) {
             self.stats.refused_sys_publishes_total.increment();
             self.answer_publish(slot, publish.qos, publish.packet_id, reason);
+            self.trace_denied(net, slot, ("publish", topic), "the topic is the broker's own");
             return Flow::Continue;
         }
         let routed_version = self.routing.version();
@@ -69,6 +75,7 @@ impl Shard {
         {
             return flow;
         }
+        self.trace_route(net, slot, &topic, &to);
         let session = &self.sessions[slot];
         let (source, generation) = (session.source(), session.generation());
         let by_bridge = session.is_bridge();
@@ -220,7 +227,9 @@ impl Shard {
         };
         let message = will.will_published(intake);
         let route = self.routing.lookup(message.topic());
-        let to = route.to.clone();
+        let (to, topic) = (route.to.clone(), Arc::clone(&route.topic));
+        self.trace_message(net, slot, (TraceKind::Route, &topic), "the will is published");
+        self.trace_route(net, slot, &topic, &to);
         self.send_to(net, message, to, None);
     }
 

@@ -11,6 +11,7 @@ use crate::keys::SessionSlot;
 use crate::message::SharedPayload;
 use crate::shard::sessions::{PublishForm, Session};
 use crate::shard::{Net, Shard};
+use crate::trace::TraceKind;
 
 /// Payloads from this size on go to the socket by reference instead of being copied.
 pub(in crate::shard) const BY_REFERENCE_BYTES: usize = 4096;
@@ -49,6 +50,7 @@ impl Shard {
         ack: Ack<'_>,
     ) {
         let version = self.sessions[slot].version();
+        self.trace_ack(net, slot, TraceKind::Out, (kind, &ack));
         self.stats.acks_out_total.increment();
         let encoded = ack.encode(kind, version, net.out(conn).as_vec_mut());
         debug_assert!(encoded.is_ok(), "an acknowledgement without properties is always encodable");
@@ -87,6 +89,8 @@ impl Shard {
             // sent before [MQTT-4.8.2-5].
             let may_repeat = !dup || delivery.qos == QoS::AtLeastOnce;
             let goes_on = delivery.message.group != NO_GROUP && may_repeat;
+            let topic = (TraceKind::Drop, &message.header().topic);
+            self.trace_message(net, slot, topic, "dropped: the access rules do not allow it");
             return self.withhold(net, slot, packet_id, goes_on);
         }
         let session = &mut self.sessions[slot];
@@ -114,6 +118,8 @@ impl Shard {
         {
             // As if it had been delivered [MQTT-3.1.2-25].
             self.stats.dropped_too_large_total.increment();
+            let topic = (TraceKind::Drop, &message.header().topic);
+            self.trace_message(net, slot, topic, "dropped: larger than the client accepts");
             self.act(slot, |machine, recorder| machine.abandon(packet_id, recorder));
             return;
         }
@@ -122,6 +128,7 @@ impl Shard {
         if publish.topic.is_empty() {
             self.stats.publishes_aliased_out_total.increment();
         }
+        self.trace_publish_out(net, slot, &message.header().topic, &publish);
         let output = match self.delivery.may_wait {
             true => net.out_later(conn, HEAD_BYTES + publish.payload.len()),
             false => net.out(conn),

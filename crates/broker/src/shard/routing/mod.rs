@@ -31,7 +31,7 @@ use removals::Removals;
 
 pub(super) use cache::{Route, RouteHint};
 use destinations::Filters;
-pub(super) use destinations::{BridgeRoutes, Destinations};
+pub(super) use destinations::{BridgeRoutes, Destinations, LeavesBy};
 pub(super) use filters::SubscribedFilters;
 pub(super) use requests::SessionRequest;
 pub(super) use totals::SubscriptionCounts;

@@ -18,6 +18,7 @@ use crate::permits::Permit;
 use crate::shard::durability::Changed;
 use crate::shard::output::Flow;
 use crate::shard::{Net, Shard};
+use crate::trace::TraceKind;
 
 /// Filters that a packet may name however few subscriptions a session may have.
 const FILTERS_PER_PACKET: usize = 1_024;
@@ -125,6 +126,7 @@ impl Shard {
             }
             Err(error) => return Err(self.protocol_error(net, conn, &error)),
         };
+        self.trace_packet(net, slot, TraceKind::In, &packet);
         if self.is_unresponsive(net, conn) {
             return Err(self.end_connection(net, conn, ReasonCode::QUOTA_EXCEEDED));
         }

@@ -21,6 +21,7 @@ use crate::shard::groups::Memberships;
 use crate::shard::retained::SessionReplays;
 use crate::shard::routing::{RouteHint, SessionRequest, SubscribedFilters};
 use crate::shard::timers::DeadlineTimer;
+use crate::shard::trace::SessionTrace;
 
 /// One session, connected or not. Boxed, so that an idle one costs no more than it is.
 ///
@@ -57,6 +58,7 @@ pub(in crate::shard) struct Session {
     pub(in crate::shard) access: SessionAccess,
     /// Of its client's last PUBLISH.
     pub(in crate::shard) route_hint: RouteHint,
+    pub(in crate::shard) trace: SessionTrace,
 }
 
 /// Messages that a session's machine has dropped of those in its keeping.
@@ -113,6 +115,7 @@ impl Session {
             journal,
             access: SessionAccess::default(),
             route_hint: RouteHint::default(),
+            trace: SessionTrace::default(),
         }
     }
 
@@ -196,6 +199,8 @@ impl Session {
         terms: PeerTerms,
     ) -> Connected<Copy> {
         self.terms = terms;
+        // The address, and the user, may be others.
+        self.trace = SessionTrace::default();
         self.pressure.client_connected();
         self.machine.connect(now_ns, params)
     }
