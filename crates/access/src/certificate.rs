@@ -56,6 +56,12 @@ pub fn certificate_of_file(bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
+/// When a certificate (DER) ends, in seconds since 1970. `None` if it cannot be read.
+pub fn certificate_end_s(der: &[u8]) -> Option<i64> {
+    let (_, certificate) = X509Certificate::from_der(der).ok()?;
+    Some(certificate.validity().not_after.timestamp())
+}
+
 impl CertificateName {
     const fn words(self) -> &'static str {
         match self {

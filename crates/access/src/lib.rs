@@ -53,7 +53,7 @@ pub use backend::{
     RememberedAnswers, RequestClient, UnknownPlaceholder,
 };
 pub use bans::{Ban, BanEntry, BannedThing, Bans};
-pub use certificate::{CertificateError, CertificateName, certificate_of_file};
+pub use certificate::{CertificateError, CertificateName, certificate_end_s, certificate_of_file};
 pub use client_rules::ClientRules;
 pub use covers::{Coverage, STEPS_MAX, Steps};
 pub use decision::{Access, Cause, Decision};

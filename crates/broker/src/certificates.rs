@@ -1,6 +1,7 @@
 //! Certificates of running listeners. They are reloaded when their files change; open connections
 //! are not affected, but for those of clients whose own certificate is refused now.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use tacho_access::certificate_end_s;
 use tacho_net::tls::TlsServer;
 use tacho_net::{Remote, ServerTransport};
 
@@ -33,6 +35,17 @@ impl Certificates {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.servers.is_empty()
+    }
+
+    /// The files of the certificates in use, and when each ends, in seconds since 1970.
+    pub(crate) fn ends(&self) -> Vec<(String, i64)> {
+        let servers = self.0.servers.iter();
+        let ends = servers.filter_map(|server| {
+            let path = server.settings().cert.display().to_string();
+            Some((path, certificate_end_s(&server.certificate())?))
+        });
+        // Several listeners may share one.
+        ends.collect::<BTreeMap<_, _>>().into_iter().collect()
     }
 
     /// How often files could not be used.

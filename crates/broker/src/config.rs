@@ -3,6 +3,7 @@
 
 mod access;
 mod address;
+mod alarms;
 mod bridge;
 mod certificate_login;
 mod connections;
@@ -35,6 +36,7 @@ pub use access::{
     AccessSettings, OnDeny, OnRevoked, RevokedQueue, SessionTakeover, SubscribeCheck,
 };
 pub use address::parse_address;
+pub use alarms::AlarmSettings;
 pub use bridge::{
     BridgeConfig, EgressRule, IngressRule, Mapping, Password, RawBridge, RawBridgeTls, RawRule,
     Remote, Secret, SourceText, Template, TemplateError, Values,
@@ -118,6 +120,9 @@ pub struct RawConfig {
     /// The management API.
     #[serde(default)]
     pub management: ManagementSettings,
+    /// Alarms.
+    #[serde(default)]
+    pub alarms: AlarmSettings,
     /// The text of the file, for errors with line numbers.
     #[serde(skip)]
     pub source: Option<SourceText>,
@@ -163,6 +168,8 @@ pub struct Config {
     pub bridges: Vec<BridgeConfig>,
     /// The management API.
     pub management: ManagementSettings,
+    /// Alarms.
+    pub alarms: AlarmSettings,
     sources: ConfigSources,
 }
 
@@ -215,6 +222,7 @@ impl RawConfig {
         self.log.check()?;
         self.access.check()?;
         self.management.check()?;
+        self.alarms.check()?;
         let durability = self.durability.unwrap_or_default();
         durability.check()?;
         if self.data_dir.as_ref().is_some_and(|dir| dir.as_os_str().is_empty()) {
@@ -248,6 +256,7 @@ impl RawConfig {
             durability,
             bridges,
             management: self.management,
+            alarms: self.alarms,
             sources,
         })
     }
@@ -292,6 +301,7 @@ struct NamedSections<'a> {
     log: &'a LogSettings,
     access: &'a AccessSettings,
     management: &'a ManagementSettings,
+    alarms: &'a AlarmSettings,
 }
 
 /// The number of event loops: one per usable core unless it is configured.
@@ -334,7 +344,8 @@ impl Config {
         let limits = toml::to_string(&self.limits).unwrap_or_default();
         let overload = toml::to_string(&self.overload).unwrap_or_default();
         let (log, access, management) = (&self.log, &self.access, &self.management);
-        let named = toml::to_string(&NamedSections { log, access, management }).unwrap_or_default();
+        let named = NamedSections { log, access, management, alarms: &self.alarms };
+        let named = toml::to_string(&named).unwrap_or_default();
         let durability = toml::to_string(&self.durability).unwrap_or_default();
         let durability = match self.data_dir {
             Some(_) => format!("\n[durability]\n{durability}"),

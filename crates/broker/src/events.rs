@@ -37,10 +37,14 @@ pub(crate) enum EventKind {
     BridgeUp,
     /// A connection of a bridge is down.
     BridgeDown,
+    /// Something needs to be looked at.
+    AlarmRaised,
+    /// That is well again.
+    AlarmEnded,
 }
 
 impl EventKind {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Connected,
         Self::Disconnected,
         Self::TakenOver,
@@ -50,6 +54,8 @@ impl EventKind {
         Self::Overload,
         Self::BridgeUp,
         Self::BridgeDown,
+        Self::AlarmRaised,
+        Self::AlarmEnded,
     ];
 
     /// The name, as in answers.
@@ -64,6 +70,8 @@ impl EventKind {
             Self::Overload => "overload",
             Self::BridgeUp => "bridge_up",
             Self::BridgeDown => "bridge_down",
+            Self::AlarmRaised => "alarm_raised",
+            Self::AlarmEnded => "alarm_ended",
         }
     }
 }
@@ -82,6 +90,9 @@ pub(crate) struct Event {
     pub(crate) address: Option<SocketAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bridge: Option<String>,
+    /// What an alarm is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) alarm: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +108,7 @@ impl Event {
             user: None,
             address: None,
             bridge: None,
+            alarm: None,
             reason: None,
             count: None,
         }

@@ -47,7 +47,7 @@ pub use authentication::{
 };
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
-    AccessSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId, CertificateLogin,
+    AccessSettings, AlarmSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId, CertificateLogin,
     Config, ConfigError, ConnectionLimits, Durability, EffectiveValue, EgressRule, HttpBackends,
     HttpMethod, HttpSettings, IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener,
     ListenerBackend, LogArea, LogFormat, LogLevel, LogSettings, ManagementSettings,

@@ -232,6 +232,7 @@ fn the_broker_is_looked_at_and_reloaded() {
     assert!(said.contains("limits.inflight_max") && !said.contains("sessions_max"), "{said}");
     assert!(host.ctl(&["bridges"], 0).contains("mqtt://127.0.0.1:1"));
     assert!(host.ctl(&["journal"], 0).contains("garbage"));
+    assert!(host.ctl(&["alarms", "--past"], 0).contains("There was no other alarm."));
     assert!(host.ctl(&["limits"], 0).contains("connections_max"));
     assert!(host.ctl(&["listeners"], 0).contains("tcp"));
     assert!(host.ctl(&["users"], 0).contains("There are no users"));

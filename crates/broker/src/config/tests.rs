@@ -380,3 +380,20 @@ fn logins_by_certificate_need_a_ca_and_are_described_as_they_are() {
     let config = parse(&shared).unwrap();
     assert_eq!(config.listeners[0].tls.as_ref().unwrap().client_crls, [PathBuf::from("l")]);
 }
+
+#[test]
+fn thresholds_of_alarms_are_checked_and_described() {
+    let config = parse("[alarms]\nmemory_percent = 80\nclear_s = 5").unwrap();
+    assert_eq!((config.alarms.memory_percent, config.alarms.disk_free_percent), (80, 10));
+    assert_eq!(parse(&config.describe()).unwrap().alarms, config.alarms);
+    for (key, words) in [
+        ("disk_free_percent = 100", "`alarms.disk_free_percent` is 100"),
+        ("memory_percent = 101", "from 0 to 100"),
+        ("overload_level = 5", "from 0 to 4"),
+        ("bridge_down_s = 100000", "from 0 to 86400"),
+        ("disc = 1", "unknown field"),
+    ] {
+        let error = parse(&format!("[alarms]\n{key}")).unwrap_err();
+        assert!(error.contains(words), "{key}: {error}");
+    }
+}

@@ -68,6 +68,7 @@ pub(super) fn read(view: &View) -> Exposition {
         access::write_backends(&mut exposition, access.backends());
     }
     access::write_certificates(&mut exposition, view.certificates.as_ref());
+    view.alarms.write(&mut exposition);
     http(&mut exposition, view);
     process::write(&mut exposition);
     exposition

@@ -5,6 +5,7 @@
 //! Unlike the rest of this crate it reads the clock, since no event loop passes the time to it.
 
 mod access;
+mod alarms;
 mod ask;
 mod bridges;
 mod exposition;
@@ -41,6 +42,7 @@ use crate::certificates::Certificates;
 use crate::mail::Mail;
 use crate::stats::{Counter, ShardStats};
 
+use alarms::{AlarmWatch, Alarms};
 pub use health::{HealthCheck, Unhealthy};
 use push::Push;
 use sys::Sys;
@@ -58,6 +60,7 @@ pub(crate) struct View {
     pub(crate) access: Option<AccessControl>,
     /// Present where a listener has TLS.
     pub(crate) certificates: Option<Certificates>,
+    alarms: Alarms,
     http: Arc<HttpCounters>,
     started_ns: u64,
 }
@@ -79,6 +82,7 @@ impl View {
             bridges,
             access,
             certificates,
+            alarms: Alarms::default(),
             http,
             started_ns,
         }
@@ -139,7 +143,12 @@ impl Control {
         for listener in listener.iter().chain(&doors.listener) {
             listener.set_nonblocking(true)?;
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .thread_name("control-look")
+            .build()?;
+        let (shared, certificates) = (Arc::clone(&managed.shared), managed.certificates.clone());
+        let alarms = AlarmWatch::new(&managed.config, certificates, shared);
         let (stop, stopped) = oneshot::channel();
         let view = Arc::new(view);
         let thread = std::thread::Builder::new().name("control".to_owned()).spawn(move || {
@@ -148,6 +157,7 @@ impl Control {
                     () = serve(&view, listener) => {}
                     () = manage(&view, managed, doors) => {}
                     () = publish_sys(&view, sys) => {}
+                    () = alarms.go_on(&view) => {}
                     () = names::look_up(&view.bridges) => {}
                     () = push.go_on(&view) => {}
                     // Ready also when the sender is dropped.

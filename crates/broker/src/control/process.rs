@@ -57,7 +57,7 @@ fn cpu() -> Duration {
 /// other processes; the broker does not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessMemory {
-    resident_bytes: u64,
+    pub(super) resident_bytes: u64,
     virtual_bytes: u64,
     /// Resident memory that is not backed by files: heap, stacks, tables.
     pub(super) anonymous_bytes: u64,
@@ -86,7 +86,7 @@ impl ProcessMemory {
 }
 
 /// Newer kernels report the count as the size of the directory; on older ones it is listed.
-fn open_descriptors() -> Option<u64> {
+pub(super) fn open_descriptors() -> Option<u64> {
     let folder = "/proc/self/fd";
     match fs::metadata(folder).ok()?.len() {
         0 => Some(fs::read_dir(folder).ok()?.count() as u64),

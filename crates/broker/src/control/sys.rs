@@ -69,6 +69,7 @@ impl Sys {
             let journal = journal::sys_values(journal).into_iter();
             values.extend(journal.map(|(name, value)| (name.to_owned(), value)));
         }
+        values.extend(view.alarms.sys_values());
         values.extend(bridges::sys_values(&view.bridges));
         if self.last.is_empty() {
             let topics = values.iter().map(|(name, _)| format!("{PREFIX}{name}").into());

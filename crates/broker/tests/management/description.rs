@@ -96,6 +96,7 @@ fn every_answer_is_as_the_document_says() {
         ("get", "/limits", "/limits", ""),
         ("get", "/bridges", "/bridges", ""),
         ("get", "/journal", "/journal", ""),
+        ("get", "/alarms", "/alarms", ""),
         ("get", "/config", "/config", ""),
         ("get", "/openapi.json", "/openapi.json", ""),
         ("post", "/publish", "/publish", "{\"topic\": \"a\"}"),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 mod acts;
+mod alarms;
 mod clients;
 mod description;
 mod doors;

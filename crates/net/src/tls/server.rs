@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoClientAuth, WebPkiClientVerifier};
 use rustls::{CertificateError, Error, RootCertStore, ServerConfig, ServerConnection};
-use rustls_pki_types::{CertificateRevocationListDer, UnixTime};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
 
 use super::error::{TlsError, connection_error};
 use super::filter::TlsFilter;
@@ -65,6 +65,8 @@ struct Current {
     verifier: Arc<dyn ClientCertVerifier>,
     /// Counts the changes of CAs and revocation lists.
     trust: u32,
+    /// The server's own certificate.
+    own: CertificateDer<'static>,
 }
 
 /// What reading the files again has changed.
@@ -187,6 +189,11 @@ impl TlsServer {
         }
     }
 
+    /// The certificate that new connections get, in DER form and without its chain.
+    pub fn certificate(&self) -> Vec<u8> {
+        self.current().own.to_vec()
+    }
+
     fn current(&self) -> Arc<Current> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -214,6 +221,8 @@ impl TlsServerSettings {
     fn open(&self, files: &Files, trust: u32) -> Result<Current, TlsError> {
         let chain = pem::certificates(pem::CERTIFICATE, &self.cert, &files.cert)?;
         let key = pem::private_key(&self.key, &files.key)?;
+        // Invariant: a file without certificates is an error.
+        let own = chain[0].clone();
         let verifier: Arc<dyn ClientCertVerifier> = match (self.client_ca(), &files.client_ca) {
             (Some(path), Some(pem)) => self.verifier(path, pem, &files.client_crls)?,
             _ => Arc::new(NoClientAuth),
@@ -229,7 +238,7 @@ impl TlsServerSettings {
                 why: error.to_string(),
             })?;
         config.alpn_protocols = self.alpn.iter().map(|name| name.clone().into()).collect();
-        Ok(Current { config: Arc::new(config), verifier, trust })
+        Ok(Current { config: Arc::new(config), verifier, trust, own })
     }
 
     fn verifier(

@@ -103,6 +103,8 @@ pub(super) enum CtlCommand {
     Bridges,
     /// Size, garbage and condition of the journal
     Journal,
+    /// List alarms: disk, memory, overload, certificates, bridges, journal, descriptors
+    Alarms(AlarmsArguments),
     /// The configuration in force, with where each value comes from
     Config(ConfigArguments),
     /// Read certificates, users, rules and bans again, as SIGHUP does
@@ -296,6 +298,13 @@ pub(super) struct BannedArguments {
 }
 
 #[derive(Args, Debug)]
+pub(super) struct AlarmsArguments {
+    /// Those that have ended, too
+    #[arg(long)]
+    pub(super) past: bool,
+}
+
+#[derive(Args, Debug)]
 pub(super) struct ConfigArguments {
     /// Only what is not the default
     #[arg(long)]
@@ -305,7 +314,7 @@ pub(super) struct ConfigArguments {
 #[derive(Args, Debug)]
 pub(super) struct EventsArguments {
     /// Only these: connected, disconnected, taken_over, refused, login_refused, dropped, overload,
-    /// bridge_up, bridge_down; with commas between them
+    /// bridge_up, bridge_down, alarm_raised, alarm_ended; with commas between them
     #[arg(long, value_name = "EVENTS")]
     pub(super) only: Option<String>,
 

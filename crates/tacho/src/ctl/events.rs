@@ -48,6 +48,7 @@ fn shown(event: &Value) -> String {
         ("user", "user"),
         ("address", "address"),
         ("bridge", "bridge"),
+        ("alarm", "alarm"),
         ("count", "count"),
     ];
     let given = fields.into_iter().filter(|(key, _)| !event[key].is_null());

@@ -1,5 +1,6 @@
 //! `tacho ctl`: looks into a running broker and operates it, by its management API.
 
+mod alarms;
 mod arguments;
 mod bans;
 mod broker;
@@ -100,6 +101,7 @@ fn said(client: &CtlClient, command: &CtlCommand) -> Result<Said, Failure> {
         CtlCommand::Limits => broker::limits(client),
         CtlCommand::Bridges => broker::bridges(client),
         CtlCommand::Journal => broker::journal(client),
+        CtlCommand::Alarms(arguments) => alarms::alarms(client, arguments),
         CtlCommand::Config(arguments) => broker::config(client, arguments),
         CtlCommand::Reload => broker::reload(client),
         CtlCommand::Keys { command } => keys::keys(client, command),

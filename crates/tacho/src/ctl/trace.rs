@@ -36,7 +36,10 @@ pub(super) fn trace(
         ("seconds", Some(&*seconds)),
         ("bytes", Some(&*bytes)),
     ];
-    let mut file = out.as_deref().map(|path| Ok((path, create(path)?))).transpose()?;
+    let mut file = match out.as_deref() {
+        Some(path) => Some((path, create(path)?)),
+        None => None,
+    };
     signals::end_well()?;
     let (mut left, mut failure) = (count.unwrap_or(u64::MAX), None);
     client.lines("/trace", &query, |line| {

@@ -4,6 +4,7 @@
 //! It runs on the thread of the control plane. What it asks shards is cut into pieces that clients
 //! do not notice; what it changes goes to the audit log.
 
+mod alarms;
 mod answers;
 mod bans;
 mod clients;

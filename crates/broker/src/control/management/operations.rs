@@ -7,7 +7,7 @@ use axum::{Json, Router};
 use tacho_http::{ApiDescription, ApiError, Operation, RequestBody, Role};
 
 use super::{
-    Api, bans, clients, configuration, events, gate, groups, keys, publish, retained, status,
+    Api, alarms, bans, clients, configuration, events, gate, groups, keys, publish, retained, status,
     subscribers, trace, users,
 };
 
@@ -54,7 +54,7 @@ const TRACE: [&str; 8] =
     ["client_id", "user", "address", "topic", "payload", "payload_bytes", "seconds", "bytes"];
 
 /// All operations.
-const OPERATIONS: [Operation; 32] = [
+const OPERATIONS: [Operation; 33] = [
     view("/status", "status", "The broker in a few figures", &[], "Status"),
     view("/session", "session", "What the caller of this request may do", &[], "Caller"),
     view("/clients", "clients", "Clients, filtered, page by page", &CLIENTS, "ClientPage"),
@@ -136,6 +136,7 @@ const OPERATIONS: [Operation; 32] = [
     view("/listeners", "listeners", "Where clients connect", &[], "ListenerList"),
     view("/limits", "limits", "The broker's limits, and how much is used", &[], "LimitList"),
     view("/bridges", "bridges", "Bridges and their connections", &[], "BridgeList"),
+    view("/alarms", "alarms", "Alarms, current and past", &[], "AlarmList"),
     view("/journal", "journal", "Size, garbage and condition of the journal", &[], "Journal"),
     view(
         "/config",
@@ -232,6 +233,7 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "listeners" => get(status::listeners),
         "limits" => get(status::limits),
         "bridges" => get(status::bridges),
+        "alarms" => get(alarms::list),
         "journal" => get(status::journal),
         "config" => get(configuration::effective),
         "reload" => post(configuration::reload),

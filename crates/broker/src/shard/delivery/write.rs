@@ -102,7 +102,8 @@ impl Shard {
         publish.retain = delivery.retain;
         publish.dup = dup;
         publish.packet_id = packet_id;
-        let v5 = session.version() == Version::V5;
+        let version = session.version();
+        let v5 = version == Version::V5;
         // [MQTT-3.3.4-3], [MQTT-3.3.4-4].
         if v5 && !delivery.subscription_ids.is_empty() {
             self.delivery.ids.clear();
@@ -134,10 +135,10 @@ impl Shard {
             false => net.out(conn),
         };
         let bytes = output.as_vec_mut();
-        if let Some(head) = self.delivery.heads.head(message, &publish, session.version()) {
+        if let Some(head) = self.delivery.heads.head(message, &publish, version) {
             head.append(bytes, dup, publish.retain, publish.qos, packet_id);
         } else {
-            let written = publish.encode_head(session.version(), bytes);
+            let written = publish.encode_head(version, bytes);
             debug_assert!(written.is_ok(), "a message taken in can be sent out");
         }
         if publish.payload.len() < BY_REFERENCE_BYTES {
