@@ -38,6 +38,7 @@ mod start_error;
 mod stats;
 mod stored_connect;
 mod subscription;
+mod topic_metrics;
 mod trace;
 mod watcher;
 

@@ -9,6 +9,7 @@ use tacho_codec::QoS;
 use tacho_topic::{Group, RetainedCursor, TopicFilter};
 use tokio::sync::oneshot;
 
+use crate::topic_metrics::TopicMetrics;
 use crate::trace::TraceSet;
 
 /// Where a shard's answer goes.
@@ -42,6 +43,14 @@ pub(crate) enum Query {
     Kick(Arc<str>, KickedSession, Reply<Option<Kicked>>),
     /// Follow these clients and topics from now on.
     Trace(Arc<TraceSet>, Reply<()>),
+    /// Count messages of these filters from now on.
+    CountTopics(Arc<TopicMetrics>, Reply<()>),
+    /// Count what each client publishes, or no longer.
+    CountPublishes(bool, Reply<()>),
+    /// Which clients have published most since then?
+    Publishers(PublisherScan, Reply<ScannedPublishers>),
+    /// Which of its clients were slow?
+    SlowHistory(Reply<Vec<SlowRow>>),
 }
 
 /// Asks for some of a shard's sessions.
@@ -62,6 +71,8 @@ pub(crate) enum ScanOrder {
     Slot,
     /// The slowest among the slots scanned: those whose queue is full, then connected ones.
     Slowest,
+    /// Those with the largest queues among the slots scanned.
+    Queue,
 }
 
 /// Which clients are wanted: those for which everything given here holds.
@@ -261,6 +272,47 @@ pub(crate) struct RetainedMessage {
     pub(crate) row: RetainedRow,
     pub(crate) payload: Vec<u8>,
     pub(crate) content_type: Option<String>,
+}
+
+/// Asks for some of the clients that have published since counting began.
+pub(crate) struct PublisherScan {
+    /// The first slot to look at.
+    pub(crate) from: usize,
+    pub(crate) limit: usize,
+}
+
+/// Some of them.
+#[derive(Debug)]
+pub(crate) struct ScannedPublishers {
+    pub(crate) rows: Vec<PublisherRow>,
+    /// The slot to continue at; `None` after the last slot.
+    pub(crate) next: Option<usize>,
+}
+
+/// What a client has published.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct PublisherRow {
+    pub(crate) client_id: String,
+    pub(crate) shard: usize,
+    pub(crate) user: Option<String>,
+    pub(crate) address: Option<SocketAddr>,
+    /// PUBLISH packets while they were counted.
+    pub(crate) messages: u64,
+    /// Bytes of their payloads.
+    pub(crate) bytes: u64,
+}
+
+/// A time in which a client was slow.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SlowRow {
+    pub(crate) client_id: String,
+    pub(crate) shard: usize,
+    /// When it ended, or was told.
+    pub(crate) ended_s_ago: u64,
+    /// How long the client's output was above its limit; 0 where it missed messages of its queue.
+    pub(crate) blocked_ms: u64,
+    /// Messages that it has missed.
+    pub(crate) dropped: u64,
 }
 
 /// A message of the broker's operator.

@@ -244,6 +244,28 @@ fn the_broker_is_looked_at_and_reloaded() {
 }
 
 #[test]
+fn what_takes_most_and_what_is_counted_are_told() {
+    let host = Host::new();
+    let broker = host.broker(&[]);
+    let mut client = broker.connected("loud");
+    let said = host.ctl(&["topic-metrics", "add", "a/#"], 0);
+    assert_eq!(said, "messages of a/# are counted\n");
+    client.publish("a/b", b"12345", QoS::AtLeastOnce, true);
+    let said = host.ctl(&["topic-metrics", "list"], 0);
+    assert!(said.contains("a/#") && said.contains("5 B"), "{said}");
+    assert!(host.ctl(&["topic-metrics", "add", "a/#"], 104).contains("counted already"));
+    host.ctl(&["topic-metrics", "remove", "a/#"], 0);
+    assert!(host.ctl(&["topic-metrics", "list"], 0).contains("No filter is counted"));
+    assert!(host.ctl(&["top", "retained", "-n", "3"], 0).contains("a/b"));
+    assert!(host.ctl(&["top", "queues"], 0).contains("No session has a queue."));
+    assert!(host.ctl(&["slow"], 0).contains("No client is slow."));
+    let said = host.ctl(&["top", "publishers", "--for", "1"], 0);
+    assert_eq!(said, "No client has published anything.\n");
+    host.ctl(&["top", "publishers", "--for", "31"], 1);
+    host.ctl(&["top", "queues", "-n", "0"], 1);
+}
+
+#[test]
 fn bans_are_made_and_lifted() {
     let host = Host::new();
     let broker = host.broker(&[]);

@@ -33,10 +33,15 @@ pub(super) struct Slowest {
 impl View {
     /// The `limit` clients with the most queued bytes, those whose queue is full first.
     pub(super) async fn slowest(&self, limit: usize) -> Slowest {
+        self.first_of(limit, ScanOrder::Slowest).await
+    }
+
+    /// The `limit` clients that come first in this order.
+    pub(super) async fn first_of(&self, limit: usize, order: ScanOrder) -> Slowest {
         let mut clients = Vec::new();
         let scan = async {
             for shard in 0..self.stats.len() {
-                self.scan_shard(shard, limit, &mut clients).await?;
+                self.scan_shard(shard, (limit, order), &mut clients).await?;
             }
             Ok::<(), NoAnswer>(())
         };
@@ -47,15 +52,22 @@ impl View {
     async fn scan_shard(
         &self,
         shard: usize,
-        limit: usize,
+        (limit, order): (usize, ScanOrder),
         found: &mut Vec<ClientRow>,
     ) -> Result<(), NoAnswer> {
         let mut next = Some(0);
         while let Some(from) = next {
-            let query = ClientScan { from, limit, order: ScanOrder::Slowest, filter: None };
+            let query = ClientScan { from, limit, order, filter: None };
             let answer = self.clients(shard, query).await?;
             found.extend(answer.rows);
-            found.sort_by_key(|row| Reverse((row.queue_full, row.waiting_bytes(), row.dropped)));
+            match order {
+                ScanOrder::Queue => {
+                    found.sort_by_key(|row| Reverse((row.queue_bytes, row.queue_len)));
+                }
+                ScanOrder::Slot | ScanOrder::Slowest => found.sort_by_key(|row| {
+                    Reverse((row.queue_full, row.waiting_bytes(), row.dropped))
+                }),
+            }
             found.truncate(limit);
             next = answer.next;
             if next.is_some() {

@@ -73,6 +73,7 @@ fn every_answer_is_as_the_document_says() {
     broker.connected("publisher", Version::V5).publish("a", b"x", QoS::AtLeastOnce, true);
     broker.durable("away", Version::V5, None).disconnect();
     managed.ask("POST", "/bans", "{\"user\": \"eve\"}");
+    managed.ask("POST", "/topic-metrics", "{\"filter\": \"a\"}");
     let document = managed.get("/openapi.json");
     assert_eq!(document["openapi"], "3.1.0");
     let mut checked = 0;
@@ -97,6 +98,11 @@ fn every_answer_is_as_the_document_says() {
         ("get", "/bridges", "/bridges", ""),
         ("get", "/journal", "/journal", ""),
         ("get", "/alarms", "/alarms", ""),
+        ("get", "/slow", "/slow", ""),
+        ("get", "/top/queues", "/top/queues", ""),
+        ("get", "/top/retained", "/top/retained", ""),
+        ("get", "/top/publishers", "/top/publishers?seconds=1", ""),
+        ("get", "/topic-metrics", "/topic-metrics", ""),
         ("get", "/config", "/config", ""),
         ("get", "/openapi.json", "/openapi.json", ""),
         ("post", "/publish", "/publish", "{\"topic\": \"a\"}"),

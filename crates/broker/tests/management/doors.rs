@@ -61,6 +61,9 @@ fn keys_open_the_listener_as_far_as_their_roles_go() {
         ("POST", "/bans"),
         ("DELETE", "/bans?user=a"),
         ("POST", "/reload"),
+        ("GET", "/trace?client_id=c"),
+        ("POST", "/topic-metrics"),
+        ("DELETE", "/topic-metrics?filter=a"),
     ] {
         managed.ask_by_http(method, target, &viewer).error(403);
     }

@@ -7,6 +7,7 @@ mod clients;
 mod description;
 mod doors;
 mod events;
+mod top;
 mod topics;
 mod trace;
 mod whole;

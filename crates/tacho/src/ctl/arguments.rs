@@ -45,6 +45,7 @@ impl CtlCommand {
             Self::Retained { command } => !matches!(command, RetainedCommand::Delete { .. }),
             Self::Bans { command } => matches!(command, BansCommand::List),
             Self::Keys { command } => matches!(command, KeysCommand::List),
+            Self::TopicMetrics { command } => matches!(command, TopicMetricsCommand::List),
             _ => true,
         }
     }
@@ -103,6 +104,23 @@ pub(super) enum CtlCommand {
     Bridges,
     /// Size, garbage and condition of the journal
     Journal,
+    /// What takes most: clients that publish, queues, retained messages
+    Top {
+        #[command(subcommand)]
+        command: TopCommand,
+    },
+    /// Clients that are slow, or were
+    Slow {
+        /// Rows of those that are
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 10,
+              value_parser = clap::value_parser!(u64).range(1..=100))]
+        limit: u64,
+    },
+    /// Count messages of chosen topic filters
+    TopicMetrics {
+        #[command(subcommand)]
+        command: TopicMetricsCommand,
+    },
     /// List alarms: disk, memory, overload, certificates, bridges, journal, descriptors
     Alarms(AlarmsArguments),
     /// The configuration in force, with where each value comes from
@@ -295,6 +313,52 @@ pub(super) struct BannedArguments {
     /// A user
     #[arg(long, value_name = "USER")]
     pub(super) user: Option<String>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum TopCommand {
+    /// Clients that publish most, counted for some seconds
+    Publishers {
+        /// Rows
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 10,
+              value_parser = clap::value_parser!(u64).range(1..=100))]
+        limit: u64,
+
+        /// For how many seconds publishes are counted
+        #[arg(long = "for", id = "counted", value_name = "SECONDS", default_value_t = 5,
+              value_parser = clap::value_parser!(u64).range(1..=30))]
+        seconds: u64,
+    },
+    /// Clients with the largest queues, connected or away
+    Queues {
+        /// Rows
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 10,
+              value_parser = clap::value_parser!(u64).range(1..=100))]
+        limit: u64,
+    },
+    /// The largest retained messages
+    Retained {
+        /// Rows
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 10,
+              value_parser = clap::value_parser!(u64).range(1..=100))]
+        limit: u64,
+    },
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum TopicMetricsCommand {
+    /// List counted filters, with messages and bytes in and out
+    List,
+    /// Count the messages of a filter, until the broker ends
+    Add {
+        /// The topic filter
+        filter: String,
+    },
+    /// Count them no longer
+    Remove {
+        /// The topic filter
+        filter: String,
+    },
 }
 
 #[derive(Args, Debug)]

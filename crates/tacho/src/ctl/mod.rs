@@ -11,6 +11,7 @@ mod keys;
 mod messages;
 mod shown;
 mod target;
+mod top;
 mod trace;
 mod unix;
 
@@ -101,6 +102,9 @@ fn said(client: &CtlClient, command: &CtlCommand) -> Result<Said, Failure> {
         CtlCommand::Limits => broker::limits(client),
         CtlCommand::Bridges => broker::bridges(client),
         CtlCommand::Journal => broker::journal(client),
+        CtlCommand::Top { command } => top::top(client, command),
+        CtlCommand::Slow { limit } => top::slow(client, *limit),
+        CtlCommand::TopicMetrics { command } => top::topics(client, command),
         CtlCommand::Alarms(arguments) => alarms::alarms(client, arguments),
         CtlCommand::Config(arguments) => broker::config(client, arguments),
         CtlCommand::Reload => broker::reload(client),

@@ -4,17 +4,15 @@ use std::sync::Arc;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use tacho_access::AddressRange;
 use tacho_http::ApiError;
-use tokio::time::timeout;
 
 use super::answers::{no_client, no_cursor, query, rows};
 use super::cursor;
 use super::gate::Caller;
-use super::{Api, SEARCH_WAIT};
+use super::Api;
 use crate::access::{AuditEvent, Name};
 use crate::control::pages::{ClientPage, PageStart};
 use crate::keys::{ClientKey, TenantId};
@@ -117,16 +115,7 @@ pub(super) async fn list(
         return Ok(Json(ClientPage { clients, next: None }));
     }
     let searches = filter != ClientFilter::default();
-    let _one_at_a_time = match searches {
-        false => None,
-        true => match timeout(SEARCH_WAIT, api.0.search.lock()).await {
-            Ok(search) => Some(search),
-            Err(_) => {
-                let message = "another search is running: try again later";
-                return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message));
-            }
-        },
-    };
+    let _one_at_a_time = if searches { Some(api.search().await?) } else { None };
     Ok(Json(api.view().page(start, limit, Some(&Arc::new(filter))).await?))
 }
 

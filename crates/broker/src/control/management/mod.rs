@@ -21,6 +21,8 @@ mod socket;
 mod status;
 mod store;
 mod subscribers;
+mod top;
+mod topics;
 mod trace;
 mod users;
 
@@ -30,9 +32,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
-use tacho_http::{Counters, Limits};
-use tokio::sync::{Mutex, Semaphore};
+use tacho_http::{ApiError, Counters, Limits};
+use tokio::sync::{Mutex, MutexGuard, Semaphore};
+use tokio::time::timeout;
 
 use super::View;
 use super::routes::guard;
@@ -43,6 +47,7 @@ use crate::policy::Policy;
 use crate::shard::Shared;
 
 use gate::{Caller, KeyGate};
+use topics::CountedTopics;
 use trace::RunningTraces;
 
 pub(crate) use socket::BoundSocket;
@@ -101,6 +106,10 @@ struct ApiShared {
     /// Places of watchers of events.
     watchers: Arc<Semaphore>,
     traces: RunningTraces,
+    /// Filters whose messages are counted.
+    topics: CountedTopics,
+    /// Held while publishes are counted: for one at a time.
+    counting: Mutex<()>,
 }
 
 impl Api {
@@ -119,6 +128,15 @@ impl Api {
     /// Users, rules and bans of the files, as they are in force.
     fn policy(&self) -> Arc<Policy> {
         self.broker().access.policy()
+    }
+
+    /// A place among those that look at everything: one at a time.
+    async fn search(&self) -> Result<MutexGuard<'_, ()>, ApiError> {
+        let place = timeout(SEARCH_WAIT, self.0.search.lock()).await;
+        place.map_err(|_| {
+            let message = "another search is running: try again later";
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message)
+        })
     }
 
     /// Notes in the audit log what an operator has done.
@@ -140,6 +158,8 @@ pub(super) async fn serve(view: Arc<View>, broker: ManagedBroker, doors: Doors) 
         search: Mutex::default(),
         watchers,
         traces: RunningTraces::default(),
+        topics: CountedTopics::default(),
+        counting: Mutex::default(),
     }));
     let Doors { socket, listener } = doors;
     tokio::join!(serve_socket(api.clone(), socket), serve_http(api, listener));

@@ -8,7 +8,7 @@ use tacho_http::{ApiDescription, ApiError, Operation, RequestBody, Role};
 
 use super::{
     Api, alarms, bans, clients, configuration, events, gate, groups, keys, publish, retained, status,
-    subscribers, trace, users,
+    subscribers, top, topics, trace, users,
 };
 
 /// Where all of them are.
@@ -50,11 +50,12 @@ const NONE: RequestBody = RequestBody::None;
 const PAGE: [&str; 2] = ["limit", "cursor"];
 const CLIENTS: [&str; 7] = ["client_id", "prefix", "user", "address", "state", "limit", "cursor"];
 const EVENTS: [&str; 4] = ["events", "client_id", "prefix", "user"];
+const TOP: [&str; 1] = ["limit"];
 const TRACE: [&str; 8] =
     ["client_id", "user", "address", "topic", "payload", "payload_bytes", "seconds", "bytes"];
 
 /// All operations.
-const OPERATIONS: [Operation; 33] = [
+const OPERATIONS: [Operation; 40] = [
     view("/status", "status", "The broker in a few figures", &[], "Status"),
     view("/session", "session", "What the caller of this request may do", &[], "Caller"),
     view("/clients", "clients", "Clients, filtered, page by page", &CLIENTS, "ClientPage"),
@@ -155,6 +156,33 @@ const OPERATIONS: [Operation; 33] = [
     ),
     view("/metrics", "metrics", "The metrics in the format of Prometheus", &[], "text/plain"),
     view("/events", "events", "Events of clients and bridges", &EVENTS, "text/event-stream"),
+    view("/slow", "slow", "Clients that are or were slow", &TOP, "SlowList"),
+    view("/top/queues", "top_queues", "Clients with the largest queues", &TOP, "QueueList"),
+    view("/top/retained", "top_retained", "The largest retained messages", &TOP, "LargestRetained"),
+    view(
+        "/top/publishers",
+        "top_publishers",
+        "Clients that publish most, counted for some seconds",
+        &["limit", "seconds"],
+        "PublisherList",
+    ),
+    view("/topic-metrics", "topic_metrics", "Counted topic filters", &[], "TopicMetricList"),
+    act(
+        ("post", "/topic-metrics"),
+        "count_topic",
+        "Count the messages of a topic filter until the broker ends",
+        RequestBody::Json("TopicMetricRequest"),
+        &[],
+        (204, ""),
+    ),
+    act(
+        ("delete", "/topic-metrics"),
+        "count_topic_no_more",
+        "Count the messages of a topic filter no longer",
+        NONE,
+        &["!filter"],
+        (204, ""),
+    ),
     operate(view(
         "/trace",
         "trace",
@@ -240,6 +268,13 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "metrics" => get(status::metrics),
         "events" => get(events::events),
         "trace" => get(trace::trace),
+        "slow" => get(top::slow),
+        "top_queues" => get(top::queues),
+        "top_retained" => get(top::retained),
+        "top_publishers" => get(top::publishers),
+        "topic_metrics" => get(topics::list),
+        "count_topic" => post(topics::add),
+        "count_topic_no_more" => delete(topics::remove),
         "keys" => get(keys::list),
         "add_key" => post(keys::add),
         "remove_key" => delete(keys::remove),

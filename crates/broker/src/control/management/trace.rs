@@ -17,7 +17,7 @@ use tacho_access::AddressRange;
 use tacho_http::ApiError;
 use tacho_net::clock;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 
 use super::Api;
 use super::answers::{query, topic_filter};
@@ -151,7 +151,7 @@ struct TraceStream {
     /// Present until it has ended.
     running: Option<Running>,
     reader: TraceReader,
-    ends: Instant,
+    ends_ns: u64,
     bytes_left: u64,
 }
 
@@ -159,9 +159,9 @@ impl TraceStream {
     /// The next piece of the answer.
     async fn next(&mut self) -> Option<String> {
         self.running.as_ref()?;
-        let quiet = Instant::now() + QUIET_MAX;
+        let left = Duration::from_nanos(self.ends_ns.saturating_sub(clock::now_ns()));
         let mut piece = String::new();
-        match timeout_at(quiet.min(self.ends), self.reader.next()).await {
+        match timeout(QUIET_MAX.min(left), self.reader.next()).await {
             Ok(entry) => {
                 self.add(&mut piece, &entry?);
                 while piece.len() < PIECE_BYTES
@@ -175,7 +175,7 @@ impl TraceStream {
         self.bytes_left = self.bytes_left.saturating_sub(piece.len() as u64);
         if self.bytes_left == 0 {
             self.end(&mut piece, "it has as many bytes as it may have");
-        } else if Instant::now() >= self.ends {
+        } else if clock::now_ns() >= self.ends_ns {
             self.end(&mut piece, "its time is over");
         }
         Some(piece)
@@ -243,8 +243,8 @@ pub(super) async fn trace(
     }
     // Payloads and names of others may be in it.
     api.note(&caller, "trace", event);
-    let ends = Instant::now() + Duration::from_secs(seconds);
-    let stream = TraceStream { running: Some(running), reader, ends, bytes_left: bytes };
+    let ends_ns = clock::now_ns().saturating_add(seconds * 1_000_000_000);
+    let stream = TraceStream { running: Some(running), reader, ends_ns, bytes_left: bytes };
     let mut first = String::new();
     // Whatever happens from here on is in the stream.
     add(&mut first, &json!({"kind": "ready", "time_us": unix_us()}));

@@ -17,7 +17,7 @@ use crate::memory::{Ledger, Memory};
 use crate::permits::Quota;
 use full::{EndingSessions, ExpiryLook};
 use overload::LoadShedding;
-use slow::DropReport;
+use slow::{DropReport, SlowTimes};
 use throttle::Throttle;
 
 pub(super) use pressure::ClientPressure;
@@ -40,6 +40,7 @@ pub(super) struct Admission {
     ending: EndingSessions,
     expiry_look: ExpiryLook,
     drop_report: DropReport,
+    slow_times: SlowTimes,
 }
 
 impl Admission {
@@ -60,6 +61,7 @@ impl Admission {
             ending: EndingSessions::default(),
             expiry_look: ExpiryLook::default(),
             drop_report: DropReport::default(),
+            slow_times: SlowTimes::default(),
         }
     }
 

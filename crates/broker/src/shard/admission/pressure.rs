@@ -43,11 +43,10 @@ impl ClientPressure {
         self.get_or_make().blocked_since_ns.get_or_insert(now_ns);
     }
 
-    /// The client's output is below its limit again.
-    pub(in crate::shard) fn output_unblocked(&mut self) {
-        if let Some(pressure) = &mut self.0 {
-            pressure.blocked_since_ns = None;
-        }
+    /// The client's output is below its limit again: for how long it was above.
+    pub(in crate::shard) fn output_unblocked(&mut self, now_ns: u64) -> u64 {
+        let since_ns = self.0.as_mut().and_then(|pressure| pressure.blocked_since_ns.take());
+        since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns))
     }
 
     /// For how long the client's output has been above its limit; 0 while it is not.

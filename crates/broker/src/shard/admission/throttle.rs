@@ -102,7 +102,7 @@ impl Shard {
         conn: ConnId,
         slot: SessionSlot,
     ) {
-        self.output_unblocked(slot);
+        self.output_unblocked(net, slot);
         if self.sessions[slot].pressure.take_owed_ping() {
             self.trace_packet(net, slot, TraceKind::Out, &Packet::PingResp);
             net.out(conn).extend_from_slice(&PINGRESP);

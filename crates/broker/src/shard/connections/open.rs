@@ -299,6 +299,7 @@ impl Shard {
         let journal = SessionJournal::new(journaled);
         let session = Session::new(key, machine, source, subscriptions, journal);
         let slot = self.sessions.insert(session);
+        self.session_added(slot);
         self.count_sessions();
         slot
     }

@@ -61,6 +61,19 @@ impl Shard {
                 let rows = slow.iter().map(|(_, session)| self.client_row(net, session)).collect();
                 ScannedClients { rows, next: (end < slots).then_some(end) }
             }
+            ScanOrder::Queue => {
+                let queue = |session: &Session| {
+                    (session.machine.queue_bytes(), session.machine.queue_len())
+                };
+                let mut long: Vec<((u64, usize), &Session)> = candidates
+                    .map(|(_, session)| (queue(session), session))
+                    .filter(|((_, queue_len), _)| *queue_len > 0)
+                    .collect();
+                long.sort_by_key(|(queue, _)| std::cmp::Reverse(*queue));
+                long.truncate(scan.limit);
+                let rows = long.iter().map(|(_, session)| self.client_row(net, session)).collect();
+                ScannedClients { rows, next: (end < slots).then_some(end) }
+            }
         };
         let looked_at = scanned.next.unwrap_or(end).min(end).saturating_sub(scan.from);
         net.charge((looked_at / LOOKS_PER_UNIT + scanned.rows.len()) as u32);

@@ -64,6 +64,10 @@ impl Shard {
             }
             Query::Kick(id, session, reply) => answer(reply, self.kick(net, &id, session)),
             Query::Trace(set, reply) => answer(reply, self.set_traces(set)),
+            Query::CountTopics(topics, reply) => answer(reply, self.count_topics(topics)),
+            Query::CountPublishes(wanted, reply) => answer(reply, self.count_publishes(wanted)),
+            Query::Publishers(scan, reply) => answer(reply, self.publishers(net, &scan)),
+            Query::SlowHistory(reply) => answer(reply, self.slow_history(net)),
         }
     }
 }

@@ -281,6 +281,7 @@ impl Shard {
         to: Destinations,
         acknowledge: Option<Acknowledge>,
     ) {
+        self.count_message_in(&message);
         if self.durability.has_journal() {
             return self.send_durably(net, message, to, acknowledge);
         }

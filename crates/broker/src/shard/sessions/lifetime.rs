@@ -75,6 +75,7 @@ impl Shard {
         net.charge(DISCONNECT_UNITS);
         self.members_connected(net, slot, false);
         self.sessions.disconnect(slot);
+        self.slow_time_ended(now_ns, slot);
         let session = &mut self.sessions[slot];
         session.journal.disconnected();
         let effects = session.machine.disconnect(now_ns, end);

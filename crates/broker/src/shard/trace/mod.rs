@@ -1,8 +1,10 @@
-//! Traces of this shard's clients and topics: which packets and decisions an operator follows.
+//! Traces of this shard's clients and topics: which packets and decisions an operator follows; and
+//! what is counted only while an operator wants to know.
 //!
-//! Without traces each packet costs the look at a flag. With some, each session notes which of them
+//! Without that each packet costs the look at a flag. With some, each session notes which of them
 //! follow its client, so that the others cost a comparison more.
 
+mod counts;
 mod notes;
 
 use std::cell::{Cell, RefCell};
@@ -14,7 +16,10 @@ use tacho_net::ConnId;
 
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
+use crate::topic_metrics::{TopicBits, TopicMetrics};
 use crate::trace::{TraceBits, TraceSet};
+
+use counts::PublishCounts;
 
 /// Which traces follow the client of a session, as noted when that was last asked.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,12 +41,16 @@ struct Opening {
 /// Owns the traces as this shard knows them.
 #[derive(Default)]
 pub(super) struct Traces {
+    /// There is something to follow or to count.
     is_on: bool,
     set: Arc<TraceSet>,
+    /// Filters whose messages are counted.
+    topics: Arc<TopicMetrics>,
+    publishes: RefCell<Option<PublishCounts>>,
     /// By [`ConnId::index`]: no more than there are connections.
     openings: RefCell<HashMap<u32, Opening, RandomState>>,
-    /// The topic of the last message, and which traces take it.
-    last_topic: RefCell<Option<(Arc<str>, TraceBits)>>,
+    /// The topic of the last message, which traces take it, and for which filters it counts.
+    last_topic: RefCell<Option<(Arc<str>, TraceBits, TopicBits)>>,
     /// The topic of the message that a session is offered.
     offered: RefCell<Option<Arc<str>>>,
 }
@@ -61,17 +70,25 @@ impl Traces {
         }
     }
 
-    /// Those that take messages of a topic.
-    fn of_topic(&self, topic: &Arc<str>) -> TraceBits {
+    /// What is followed or counted has changed.
+    fn changed(&mut self) {
+        let is_counted = !self.topics.is_empty() || self.publishes.borrow().is_some();
+        self.is_on = is_counted || !self.set.is_empty();
+        // A topic that is remembered for ever would be one that no message has any more.
+        (self.last_topic, self.offered) = (RefCell::default(), RefCell::default());
+    }
+
+    /// The traces that take messages of a topic, and the filters for which they count.
+    fn of_topic(&self, topic: &Arc<str>) -> (TraceBits, TopicBits) {
         let mut last = self.last_topic.borrow_mut();
-        if let Some((known, bits)) = &*last
+        if let Some((known, traces, filters)) = &*last
             && Arc::ptr_eq(known, topic)
         {
-            return *bits;
+            return (*traces, *filters);
         }
-        let bits = self.set.of_topic(topic);
-        *last = Some((Arc::clone(topic), bits));
-        bits
+        let (traces, filters) = (self.set.of_topic(topic), self.topics.of_topic(topic));
+        *last = Some((Arc::clone(topic), traces, filters));
+        (traces, filters)
     }
 
     /// Those that follow a client that is not connected yet.
@@ -88,7 +105,9 @@ impl Shard {
         let age = set.version.wrapping_sub(self.traces.set.version).cast_signed();
         // Answers to operators may overtake each other.
         if age > 0 {
-            self.traces = Traces { is_on: !set.is_empty(), set, ..Traces::default() };
+            self.traces.set = set;
+            self.traces.openings = RefCell::default();
+            self.traces.changed();
         }
     }
 
@@ -121,17 +140,16 @@ impl Shard {
     fn traces_of_message(&self, net: &Net, slot: SessionSlot, topic: &Arc<str>) -> TraceBits {
         match self.traces_of(net, slot) {
             0 => 0,
-            bits => bits & self.traces.of_topic(topic),
+            bits => bits & self.traces.of_topic(topic).0,
         }
     }
 
     /// A session is offered a message: what becomes of it may have to be told.
-    #[inline]
+    #[cold]
     pub(in crate::shard) fn note_offered(&self, net: &Net, slot: SessionSlot, topic: &Arc<str>) {
-        if self.traces.is_on {
-            let is_followed = self.traces_of_message(net, slot, topic) != 0;
-            *self.traces.offered.borrow_mut() = is_followed.then(|| Arc::clone(topic));
-        }
+        let is_followed =
+            self.traces_of_message(net, slot, topic) != 0 || !self.traces.topics.is_empty();
+        *self.traces.offered.borrow_mut() = is_followed.then(|| Arc::clone(topic));
     }
 }
 

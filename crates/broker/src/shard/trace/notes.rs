@@ -44,11 +44,17 @@ impl Shard {
         publish: &Publish<'_>,
     ) {
         if self.traces.are_on() {
-            let bits = self.traces_of(net, slot);
-            if bits != 0 {
-                let bits = bits & self.traces.set.of_topic(topic);
-                self.note_publish(net, slot, (TraceKind::In, bits), topic, publish);
-            }
+            self.note_publish_in(net, slot, topic, publish);
+        }
+    }
+
+    #[cold]
+    fn note_publish_in(&self, net: &Net, slot: SessionSlot, topic: &str, publish: &Publish<'_>) {
+        self.count_publish(slot, publish.payload.len());
+        let bits = self.traces_of(net, slot);
+        if bits != 0 {
+            let bits = bits & self.traces.set.of_topic(topic);
+            self.note_publish(net, slot, (TraceKind::In, bits), topic, publish);
         }
     }
 
@@ -62,10 +68,25 @@ impl Shard {
         publish: &Publish<'_>,
     ) {
         if self.traces.are_on() {
-            let bits = self.traces_of_message(net, slot, topic);
-            if bits != 0 {
-                self.note_publish(net, slot, (TraceKind::Out, bits), topic, publish);
-            }
+            self.note_publish_out(net, slot, topic, publish);
+        }
+    }
+
+    #[cold]
+    fn note_publish_out(
+        &self,
+        net: &Net,
+        slot: SessionSlot,
+        topic: &Arc<str>,
+        publish: &Publish<'_>,
+    ) {
+        if !self.traces.topics.is_empty() {
+            let (_, filters) = self.traces.of_topic(topic);
+            self.traces.topics.count_out(filters, publish.payload.len());
+        }
+        let bits = self.traces_of_message(net, slot, topic);
+        if bits != 0 {
+            self.note_publish(net, slot, (TraceKind::Out, bits), topic, publish);
         }
     }
 
@@ -92,10 +113,21 @@ impl Shard {
         (kind, ack): (AckKind, &Ack<'_>),
     ) {
         if self.traces.are_on() {
-            let bits = self.traces_of(net, slot) & self.traces.set.without_topic();
-            if bits != 0 {
-                self.note_of(net, slot, (direction, bits), &|_| TraceText::of_ack(kind, ack));
-            }
+            self.note_ack(net, slot, direction, (kind, ack));
+        }
+    }
+
+    #[cold]
+    fn note_ack(
+        &self,
+        net: &Net,
+        slot: SessionSlot,
+        direction: TraceKind,
+        (kind, ack): (AckKind, &Ack<'_>),
+    ) {
+        let bits = self.traces_of(net, slot) & self.traces.set.without_topic();
+        if bits != 0 {
+            self.note_of(net, slot, (direction, bits), &|_| TraceText::of_ack(kind, ack));
         }
     }
 
@@ -252,11 +284,16 @@ impl Shard {
         to: &Destinations,
     ) {
         if self.traces.are_on() {
-            let bits = self.traces_of_message(net, slot, topic);
-            if bits != 0 {
-                let words = |_: &PayloadShape| TraceText::about(topic, self.destinations_shown(to));
-                self.note_of(net, slot, (TraceKind::Route, bits), &words);
-            }
+            self.note_route(net, slot, topic, to);
+        }
+    }
+
+    #[cold]
+    fn note_route(&self, net: &Net, slot: SessionSlot, topic: &Arc<str>, to: &Destinations) {
+        let bits = self.traces_of_message(net, slot, topic);
+        if bits != 0 {
+            let words = |_: &PayloadShape| TraceText::about(topic, self.destinations_shown(to));
+            self.note_of(net, slot, (TraceKind::Route, bits), &words);
         }
     }
 
@@ -308,19 +345,17 @@ impl Shard {
     #[inline]
     pub(in crate::shard) fn trace_queued(&self, net: &Net, slot: SessionSlot) {
         if self.traces.are_on() {
-            let machine = &self.sessions[slot].machine;
-            let waits = || {
-                let (queue, inflight) = (machine.queue_len(), machine.inflight_len());
-                let away = if self.sessions[slot].connection().is_none() {
-                    "; the client is away"
-                } else {
-                    ""
-                };
-                let window = machine.window();
-                format!("waits: {queue} in the queue, {inflight} of {window} in flight{away}")
-            };
-            self.note_offer(net, slot, TraceKind::Queue, waits);
+            self.note_offer(net, slot, TraceKind::Queue, || self.queue_shown(slot));
         }
+    }
+
+    fn queue_shown(&self, slot: SessionSlot) -> String {
+        let session = &self.sessions[slot];
+        let machine = &session.machine;
+        let (queue, inflight) = (machine.queue_len(), machine.inflight_len());
+        let away = if session.connection().is_none() { "; the client is away" } else { "" };
+        let window = machine.window();
+        format!("waits: {queue} in the queue, {inflight} of {window} in flight{away}")
     }
 
     /// The message that a session was offered is dropped.
@@ -354,6 +389,10 @@ impl Shard {
     ) {
         let topic = self.traces.offered.borrow_mut().take();
         if let Some(topic) = topic {
+            if kind == TraceKind::Drop {
+                let (_, filters) = self.traces.of_topic(&topic);
+                self.traces.topics.count_dropped(filters);
+            }
             self.trace_message(net, slot, (kind, &topic), &text());
         }
     }
