@@ -22,6 +22,7 @@ mod overload;
 mod proxy;
 mod publish;
 mod queue;
+mod sockets;
 mod sources;
 mod strategy;
 
@@ -58,6 +59,7 @@ pub use overload::Overload;
 pub use proxy::TrustedProxies;
 pub use publish::PublishLimits;
 pub(crate) use queue::{QueueLimits, QueuePolicies, overflow_of};
+pub use sockets::SocketSettings;
 use sources::ConfigSources;
 pub use sources::{EffectiveValue, ValueSource};
 pub use strategy::SharedStrategy;

@@ -55,7 +55,7 @@ pub use config::{
     ManagementSocket, Mapping, OnDeny, OnExpiry, OnRevoked, OnUnavailable, Overload, PSK_REMEDY,
     Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge, RawBridgeTls, RawConfig,
     RawListener, RawRule, RawTls, Remote, RevokedQueue, SHARDS_MAX, Secret, SecretHeader,
-    SessionTakeover, SharedStrategy, SourceText, SubscribeCheck, Template, TemplateError,
+    SessionTakeover, SharedStrategy, SocketSettings, SourceText, SubscribeCheck, Template, TemplateError,
     TokenPlace, Transport, TrustedProxies, ValueSource, Values, parse_address,
 };
 pub use control::{HealthCheck, SocketError, Unhealthy, management_folder};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tacho_net::{FdLimit, Mailbox, Remote, bind, mailboxes, raise_fd_limit};
+use tacho_net::{FdLimit, Mailbox, Remote, bind, listen, mailboxes, raise_fd_limit};
 use tacho_output::{OutputSetting, Outputs};
 use tacho_topic::Group;
 
@@ -37,8 +37,8 @@ use crate::watcher::Watcher;
 pub(crate) use shard_threads::loop_limits;
 use shard_threads::{NewShard, Ready, loop_config, start_shard};
 
-/// Pending connections the kernel keeps per listener; it lowers this to `net.core.somaxconn`.
-const BACKLOG: u32 = 4096;
+/// Pending connections the kernel keeps of the listeners for HTTP.
+const HTTP_BACKLOG: u32 = 4096;
 /// File descriptors reserved for listeners, event loops, logs and refusals.
 const FDS_RESERVED: u64 = 128;
 /// A change of files of access control counts if they are the same after this time: what is written
@@ -472,11 +472,17 @@ fn unusable(directory: &Path, source: JournalError) -> StartError {
 }
 
 fn bind_all(config: &Config) -> Result<Vec<TcpListener>, StartError> {
-    config.listeners.iter().map(|listener| bind_one(listener.address)).collect()
+    let all = config.listeners.iter();
+    all.map(|listener| {
+        let address = listener.address;
+        let bound = listen(address, &listener.sockets.listen());
+        bound.map_err(|source| StartError::Bind { address, source })
+    })
+    .collect()
 }
 
 fn bind_one(address: SocketAddr) -> Result<TcpListener, StartError> {
-    bind(address, BACKLOG).map_err(|source| StartError::Bind { address, source })
+    bind(address, HTTP_BACKLOG).map_err(|source| StartError::Bind { address, source })
 }
 
 /// How many sockets can be open at once.

@@ -10,6 +10,18 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 /// The pause after an attempt that could neither accept nor refuse a peer.
 const ACCEPT_PAUSE_NS: u64 = 50_000_000;
 
+/// What a listening socket asks of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenSettings {
+    /// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn`.
+    pub backlog: u32,
+    /// Bytes of each connection that wait to be sent, instead of a size that the kernel adapts; it
+    /// caps them at `net.core.wmem_max`.
+    pub send_buffer_bytes: Option<u32>,
+    /// Bytes of each connection that wait to be read; capped at `net.core.rmem_max`.
+    pub receive_buffer_bytes: Option<u32>,
+}
+
 /// Opens a listening TCP socket: non-blocking, address reusable, `TCP_NODELAY` (which accepted
 /// connections inherit on Linux). `backlog` is the number of connections that may wait to be
 /// accepted; the kernel caps it at `net.core.somaxconn`.
@@ -17,11 +29,27 @@ const ACCEPT_PAUSE_NS: u64 = 50_000_000;
 /// # Errors
 /// The system's error, for instance that the address is in use.
 pub fn bind(addr: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+    let (send_buffer_bytes, receive_buffer_bytes) = (None, None);
+    listen(addr, &ListenSettings { backlog, send_buffer_bytes, receive_buffer_bytes })
+}
+
+/// The same with buffers of these sizes, which accepted connections inherit.
+///
+/// # Errors
+/// See [`bind`].
+pub fn listen(addr: SocketAddr, settings: &ListenSettings) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     socket.set_tcp_nodelay(true)?;
+    if let Some(bytes) = settings.send_buffer_bytes {
+        socket.set_send_buffer_size(bytes as usize)?;
+    }
+    // Before listening: the window that peers are offered depends on it.
+    if let Some(bytes) = settings.receive_buffer_bytes {
+        socket.set_recv_buffer_size(bytes as usize)?;
+    }
     socket.bind(&addr.into())?;
-    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    socket.listen(i32::try_from(settings.backlog).unwrap_or(i32::MAX))?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
 }

@@ -1,10 +1,15 @@
 //! `tacho doctor`: limits set by the system.
 
-use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use tacho_lab::doctor::{Row, examine, examine_broker_host};
+use tacho_broker::{Config, RawConfig};
+use tacho_lab::doctor::{
+    ListenerSockets, Row, examine, examine_broker_host, examine_listeners, sysctl_fragment,
+};
 use tacho_monitor::{HostDescription, MonitorSpec, SourceSpec, Watch};
 use tacho_scenario::{Limits, Scenario};
 
@@ -42,6 +47,16 @@ pub(crate) struct DoctorArguments {
           value_parser = |text: &str| MonitorSpec::parse(text).map_err(|error| error.to_string()))]
     monitor: Option<MonitorSpec>,
 
+    /// Also judge what the listeners of this broker configuration ask of the kernel: backlog,
+    /// send_buffer_bytes, receive_buffer_bytes
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Write the settings that lift the limits of this machine to a new file for /etc/sysctl.d,
+    /// with the values before in comments
+    #[arg(long, value_name = "FILE")]
+    sysctl: Option<PathBuf>,
+
     /// Print all settings as JSON
     #[arg(long)]
     json: bool,
@@ -59,6 +74,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<u8, Failure> {
     let needs = needs.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
     let host = arguments.monitor.as_ref().map(described).transpose()?;
     let mut rows = examine(&needs, host.is_none() && !arguments.remote_broker);
+    rows.extend(arguments.config.as_deref().map(listeners).transpose()?.unwrap_or_default());
     let there = host.as_ref().map_or_else(Vec::new, |host| examine_broker_host(&needs, host));
     if !arguments.json {
         print!("{}", table(&arguments.scenario, "here", &rows));
@@ -72,8 +88,39 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<u8, Failure> {
         let text = serde_json::to_string_pretty(&rows);
         println!("{}", text.map_err(|error| Failure::new(exit::UNEXPECTED, error))?);
     }
+    if let Some(path) = &arguments.sysctl {
+        let sentence = write_fragment(path, &rows, &arguments.scenario)?;
+        if arguments.json { eprintln!("{sentence}") } else { println!("\n{sentence}") }
+    }
     let limits = rows.iter().any(|row| row.limits);
     Ok(if limits { exit::THRESHOLD } else { exit::OK })
+}
+
+/// What the listeners of a configuration ask of the kernel.
+fn listeners(path: &Path) -> Result<Vec<Row>, Failure> {
+    let config = RawConfig::read(path).and_then(RawConfig::resolve);
+    let config: Config = config.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
+    let sockets = config.listeners.iter().map(|listener| ListenerSockets {
+        name: listener.to_string(),
+        backlog: listener.sockets.backlog.map(u64::from),
+        send_buffer_bytes: listener.sockets.send_buffer_bytes.map(u64::from),
+        receive_buffer_bytes: listener.sockets.receive_buffer_bytes.map(u64::from),
+    });
+    Ok(examine_listeners(&sockets.collect::<Vec<_>>()))
+}
+
+/// Writes what lifts the limits of this machine; what to say about that.
+fn write_fragment(path: &Path, rows: &[Row], scenario: &str) -> Result<String, Failure> {
+    let shown = path.display();
+    let Some(text) = sysctl_fragment(rows, &format!("'{scenario}'")) else {
+        return Ok(format!("{shown} is not written: no setting limits that it could have."));
+    };
+    let written = OpenOptions::new().write(true).create_new(true).open(path);
+    let written = written.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| {
+        Failure::new(exit::INVALID_CONFIG, format!("{shown} cannot be written: {error}"))
+    })?;
+    Ok(format!("{shown} has what lifts the limits: it says how to apply and how to undo it."))
 }
 
 /// What the agent tells about its host.
@@ -124,9 +171,10 @@ fn table(scenario: &str, place: &str, rows: &[Row]) -> String {
     let mut text = String::new();
     let mut line = |cells: &[String; 4], last: &str| {
         for (cell, width) in cells.iter().zip(widths) {
-            let _ = write!(text, "{cell:width$}  ");
+            text.push_str(&format!("{cell:width$}  "));
         }
-        let _ = writeln!(text, "{last}");
+        text.push_str(last);
+        text.push('\n');
     };
     line(&heads.map(str::to_owned), &format!("for '{scenario}'"));
     for row in rows {
@@ -135,9 +183,9 @@ fn table(scenario: &str, place: &str, rows: &[Row]) -> String {
     }
     let commands: Vec<&str> = rows.iter().filter_map(|row| row.command.as_deref()).collect();
     if commands.is_empty() {
-        let _ = writeln!(text, "\nNothing {place} limits the scenario.");
+        text.push_str(&format!("\nNothing {place} limits the scenario.\n"));
     } else {
-        let _ = writeln!(text, "\nCommands that lift these limits {place}:");
+        text.push_str(&format!("\nCommands that lift these limits {place}:\n"));
         commands.iter().for_each(|command| text.push_str(&format!("  {command}\n")));
     }
     text

@@ -420,6 +420,34 @@ fn doctor_shows_every_setting_and_names_the_limiting_ones() {
 }
 
 #[test]
+fn doctor_judges_listeners_and_writes_what_lifts_limits_for_good() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("is text").to_owned();
+    let (config, fragment) = (path("broker.toml"), path("90-tacho.conf"));
+    let listener = "[[listeners]]\naddress = '127.0.0.1:1883'\nbacklog = 1000000\n";
+    std::fs::write(&config, listener).expect("is written");
+    let arguments = ["doctor", "symmetric", "--config", &config, "--sysctl", &fragment];
+    let judged = output(&arguments);
+    let table = text(&judged.stdout);
+    let allowed = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap_or_default();
+    let Ok(allowed) = allowed.trim().parse::<u32>() else { return };
+    assert_eq!(table.contains("asks for a backlog of 1,000,000"), allowed < 1_000_000, "{table}");
+    if allowed < 1_000_000 {
+        assert_eq!(judged.status.code(), Some(99), "{table}");
+        let written = std::fs::read_to_string(&fragment).expect("is written");
+        let lines = format!(
+            "\n# was: net.core.somaxconn = {allowed}\nnet.core.somaxconn = 1000000\n"
+        );
+        assert!(written.contains(&lines), "{written}");
+        // What is there is not written over.
+        fails(&arguments, 104, &["90-tacho.conf cannot be written"]);
+    }
+    std::fs::write(&config, "[[listeners]]\naddress = 1\nsend_buffer_bytes = 7\n").expect("writes");
+    fails(&["doctor", "--config", &config], 104, &["`send_buffer_bytes` is 7"]);
+    fails(&["doctor", "--config", &path("none.toml")], 104, &["none.toml"]);
+}
+
+#[test]
 fn a_suite_as_json_states_the_requirements_of_each_run() {
     let output = output(&["scenario", "show", "guide", "--json"]);
     assert!(output.status.success());

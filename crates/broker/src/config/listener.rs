@@ -16,7 +16,7 @@ use tacho_net::ws::{WsOrigins, WsServer};
 
 use super::{
     CertificateLogin, ConnectionLimits, Level, ListenerBackend, PublishLimits, QueuePolicy,
-    TrustedProxies,
+    SocketSettings, TrustedProxies,
 };
 
 pub use raw::RawListener;
@@ -79,6 +79,8 @@ pub struct Listener {
     pub connections: ConnectionLimits,
     /// How much each client may publish.
     pub publish: PublishLimits,
+    /// What it asks of the kernel.
+    pub sockets: SocketSettings,
 }
 
 impl Transport {
@@ -121,6 +123,7 @@ impl Listener {
             || self.proxies.is_some()
             || self.connections.is_any()
             || self.publish.is_any()
+            || self.sockets.is_any()
     }
 
     /// Whether other machines reach it, perhaps by a proxy, without logging in, and it does not say

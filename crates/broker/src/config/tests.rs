@@ -382,6 +382,24 @@ fn logins_by_certificate_need_a_ca_and_are_described_as_they_are() {
 }
 
 #[test]
+fn what_listeners_ask_of_the_kernel_is_checked_and_described() {
+    let text = "[[listeners]]\naddress = '127.0.0.1:1'\nbacklog = 100\nsend_buffer_bytes = 65536\n";
+    let config = parse(text).unwrap();
+    let sockets = config.listeners[0].sockets;
+    assert_eq!((sockets.backlog, sockets.send_buffer_bytes), (Some(100), Some(65_536)));
+    assert_eq!(sockets.receive_buffer_bytes, None);
+    assert_eq!(parse(&config.describe()).unwrap().listeners, config.listeners);
+    for (key, words) in [
+        ("backlog = 0", "`backlog` is 0"),
+        ("send_buffer_bytes = 100", "`send_buffer_bytes` is 100"),
+        ("receive_buffer_bytes = 2000000000", "from 4096 to 1073741824"),
+    ] {
+        let error = parse(&format!("[[listeners]]\naddress = 1\n{key}\n")).unwrap_err();
+        assert!(error.contains(words), "{key}: {error}");
+    }
+}
+
+#[test]
 fn thresholds_of_alarms_are_checked_and_described() {
     let config = parse("[alarms]\nmemory_percent = 80\nclear_s = 5").unwrap();
     assert_eq!((config.alarms.memory_percent, config.alarms.disk_free_percent), (80, 10));

@@ -4,7 +4,9 @@
 //! out from the scenario, or read from counters that the kernel keeps of having run into a limit.
 //! Of the broker's host the agent there tells the settings.
 
+mod fragment;
 mod judge;
+mod listeners;
 mod settings;
 
 use std::path::Path;
@@ -16,6 +18,9 @@ use judge::{Facts, Sufficiency, System};
 use settings::{SETTINGS, Setting, SettingSource};
 use tacho_monitor::HostDescription;
 use tacho_scenario::Needs;
+
+pub use fragment::sysctl_fragment;
+pub use listeners::ListenerSockets;
 
 /// One setting on this system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,6 +45,14 @@ pub struct Row {
     pub why_zh: String,
     /// What sets it as the scenario needs it.
     pub command: Option<String>,
+    /// The value for that, where `sysctl` sets it.
+    #[serde(skip)]
+    pub sysctl: Option<String>,
+}
+
+/// Looks at what caps what these listeners ask of the kernel.
+pub fn examine_listeners(sockets: &[ListenerSockets]) -> Vec<Row> {
+    listeners::examine(&Files(Path::new("/")), sockets)
 }
 
 /// Looks at every setting. On `one_machine` broker and generator share the system.
@@ -67,14 +80,14 @@ fn row(system: &System<'_>, setting: &Setting, needs: &Needs) -> Row {
         Some(value) => (setting.judge)(system, value, needs),
         None => Sufficiency::Enough(why_absent(system, setting).to_owned()),
     };
-    let (limits, why, why_zh, command) = match judgement {
+    let (limits, why, why_zh, wanted) = match judgement {
         Sufficiency::Enough(why) => (false, why, String::new(), None),
-        Sufficiency::Limits { why, why_zh, wanted } => {
-            (true, why, why_zh, Some(command(setting, &wanted)))
-        }
+        Sufficiency::Limits { why, why_zh, wanted } => (true, why, why_zh, Some(wanted)),
     };
-    let Setting { name, guide, bifromq, .. } = *setting;
-    Row { host: None, name, current, guide, bifromq, limits, why, why_zh, command }
+    let Setting { name, source, guide, bifromq, .. } = *setting;
+    let command = wanted.as_deref().map(|wanted| command(setting, wanted));
+    let sysctl = wanted.filter(|_| matches!(source, SettingSource::Sysctl));
+    Row { host: None, name, current, guide, bifromq, limits, why, why_zh, command, sysctl }
 }
 
 /// Why a setting has no value.
@@ -252,6 +265,61 @@ mod tests {
         assert!(!told("nofile", "1048576, 524288").limits);
         let unknown = told("nofile (not the broker's)", "1024");
         assert!(!unknown.limits && unknown.why.contains("agent"), "{unknown:?}");
+    }
+
+    #[test]
+    fn what_listeners_ask_for_is_compared_with_what_the_kernel_gives() {
+        let root = tempfile::tempdir().expect("a directory");
+        let core = root.path().join("proc/sys/net/core");
+        fs::create_dir_all(&core).expect("is made");
+        for (name, value) in [("somaxconn", "4096"), ("wmem_max", "212992")] {
+            fs::write(core.join(name), format!("{value}\n")).expect("is written");
+        }
+        let of = |name: &str, backlog, send_buffer_bytes| ListenerSockets {
+            name: name.to_owned(),
+            backlog,
+            send_buffer_bytes,
+            receive_buffer_bytes: Some(65_536),
+        };
+        let listeners = [of("a:1", Some(100), Some(65_536)), of("b:2", Some(8_192), None)];
+        let rows = listeners::examine(&Files(root.path()), &listeners);
+        let queue = find(&rows, "net.core.somaxconn");
+        let why = "the listener b:2 asks for a backlog of 8,192, and gets 4,096";
+        assert_eq!((queue.limits, &*queue.why), (true, why));
+        assert!(queue.why_zh.contains("8,192"), "{queue:?}");
+        assert!(!find(&rows, "net.core.wmem_max").limits);
+        assert!(find(&rows, "net.core.rmem_max").why.contains("does not have it"));
+        assert!(listeners::examine(&Files(root.path()), &[of("c", None, None)]).len() == 1);
+    }
+
+    #[test]
+    fn a_fragment_lifts_limits_and_keeps_the_values_before() {
+        let rows = examined(
+            &[
+                ("proc/sys/fs/file-max", "50000\n"),
+                ("proc/sys/fs/file-nr", "1000 0 50000\n"),
+                ("proc/sys/net/core/somaxconn", "1024\n"),
+                ("proc/sys/net/ipv4/tcp_rmem", "4096\t87380\t65536\n"),
+            ],
+            &needs(),
+        );
+        let mut rows = rows;
+        let larger = Row {
+            sysctl: Some("9000".to_owned()),
+            ..find(&rows, "net.core.somaxconn").clone()
+        };
+        rows.push(larger);
+        rows.push(Row { host: Some("there".to_owned()), ..find(&rows, "fs.file-max").clone() });
+        let text = sysctl_fragment(&rows, "a\nb = 1").expect("something limits");
+        assert!(text.starts_with("# By tacho doctor, for a b = 1.\n"), "{text}");
+        assert!(text.contains("\n# was: net.core.somaxconn = 1024\nnet.core.somaxconn = 9000\n"));
+        let buffers = "\n# was: net.ipv4.tcp_rmem = 4096 87380 65536\nnet.ipv4.tcp_rmem = 4096 87380 ";
+        assert!(text.contains(buffers), "{text}");
+        assert!(text.contains("\n# Not a setting of this file: ulimit -n 30064"), "{text}");
+        assert_eq!(text.matches("\nfs.file-max = ").count(), 1);
+        let settings = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        assert_eq!(settings.count(), 3, "{text}");
+        assert_eq!(sysctl_fragment(&[], "x"), None);
     }
 
     #[test]

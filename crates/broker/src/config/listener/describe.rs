@@ -61,6 +61,7 @@ impl Listener {
         }
         text.push_str(&self.connections.describe());
         text.push_str(&self.publish.describe());
+        text.push_str(&self.sockets.describe());
         if let Some(TlsServerSettings { clients: ClientCertificates::Required(_), .. }) = &self.tls
         {
             text.push_str("require_client_certificate = true\n");

@@ -14,7 +14,7 @@ use super::{Listener, Transport, shown};
 use crate::config::address::{self, parse_address};
 use crate::config::{
     AccessSettings, CertificateClientId, CertificateLogin, ConfigError, ConnectionLimits, Level,
-    PublishExcess, PublishLimits, QueuePolicy, TrustedProxies, origins,
+    PublishExcess, PublishLimits, QueuePolicy, SocketSettings, TrustedProxies, origins,
 };
 
 /// The usual path of MQTT over WebSocket.
@@ -94,6 +94,12 @@ pub struct RawListener {
     pub publish_bytes_burst: Option<u32>,
     /// What becomes of a client that publishes more.
     pub publish_excess: Option<PublishExcess>,
+    /// Connections that wait to be accepted.
+    pub backlog: Option<u32>,
+    /// Bytes of each connection that wait to be sent.
+    pub send_buffer_bytes: Option<u32>,
+    /// Bytes of each connection that wait to be read.
+    pub receive_buffer_bytes: Option<u32>,
 }
 
 impl RawListener {
@@ -132,6 +138,9 @@ impl RawListener {
             publish_bytes_per_s_max: None,
             publish_bytes_burst: None,
             publish_excess: None,
+            backlog: None,
+            send_buffer_bytes: None,
+            receive_buffer_bytes: None,
         }
     }
 
@@ -147,6 +156,7 @@ impl RawListener {
         let clean_queue_full = self.clean_queue_full;
         let (proxies, origins) = (self.proxies()?, self.origins()?);
         let (connections, publish) = (self.connections().checked()?, self.publish()?);
+        let sockets = self.sockets().checked()?;
         let login_backend = access.http.choose(self.login_backend.clone());
         let login_backend = login_backend.map_err(|what| self.wrong(what))?;
         let has_common_logins = access.jwt.is_some() || login_backend.index().is_some();
@@ -199,6 +209,7 @@ impl RawListener {
             origins,
             connections,
             publish,
+            sockets,
         })
     }
 
@@ -231,6 +242,14 @@ impl RawListener {
 
     fn wrong(&self, what: String) -> ConfigError {
         ConfigError::Listener { listener: shown(self.transport, self.address), what }
+    }
+
+    const fn sockets(&self) -> SocketSettings {
+        SocketSettings {
+            backlog: self.backlog,
+            send_buffer_bytes: self.send_buffer_bytes,
+            receive_buffer_bytes: self.receive_buffer_bytes,
+        }
     }
 
     const fn connections(&self) -> ConnectionLimits {
