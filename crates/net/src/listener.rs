@@ -151,3 +151,25 @@ impl Reserve {
         Accepted::Nothing
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn accepted_connections_have_the_buffers_that_the_listener_asked_for() {
+        let bytes = Some(32_768);
+        let settings =
+            ListenSettings { backlog: 8, send_buffer_bytes: bytes, receive_buffer_bytes: bytes };
+        let listener = listen(([127, 0, 0, 1], 0).into(), &settings).unwrap();
+        listener.set_nonblocking(false).unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        let socket = SockRef::from(&accepted);
+        // The kernel doubles what is asked for, for what it notes of its own (socket(7)).
+        assert_eq!(socket.send_buffer_size().unwrap(), 65_536);
+        assert_eq!(socket.recv_buffer_size().unwrap(), 65_536);
+    }
+}

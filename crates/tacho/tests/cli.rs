@@ -374,6 +374,38 @@ fn bridges_that_cannot_be_asked_or_tried_are_told_apart() {
 }
 
 #[test]
+fn bridges_of_emqx_are_translated_and_what_is_not_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (conf, out) = (path("emqx.conf"), path("bridges.toml"));
+    let block = |more: &str| {
+        format!(
+            "bridges.mqtt.north {{ server = \"10.0.0.2:1883\", proto_ver = v5\n{more}\n\
+             egress {{ local.topic = \"a/#\", remote.topic = \"b/${{topic}}\" }} }}\n"
+        )
+    };
+    fs::write(&conf, block("")).expect("is written");
+    let whole = output(&["bridge", "import", &conf]);
+    assert_eq!(whole.status.code(), Some(0), "{}", text(&whole.stderr));
+    assert!(text(&whole.stdout).starts_with("[[bridges]]\nname = \"north\"\n"), "{whole:?}");
+    fs::write(&conf, block("mode = cluster_shareload\nkeepalive = soon")).expect("is written");
+    let partly = output(&["bridge", "import", &conf, "--out", &out]);
+    assert_eq!((partly.status.code(), text(&partly.stdout)), (Some(99), String::new()));
+    let said = text(&partly.stderr);
+    assert!(said.contains("emqx.conf: line 2: no counterpart: north: `mode`"), "{said}");
+    assert!(said.contains("line 3: malformed: north: `keepalive = soon`: write a time"), "{said}");
+    // It is a broker's configuration.
+    let listed = output(&["broker", "--config", &out, "--check-config"]);
+    assert!(text(&listed.stdout).contains("topic = \"b/${topic}\""), "{listed:?}");
+    fails(&["bridge", "import", &conf, "--out", &out], 104, &["bridges.toml cannot be written"]);
+    fs::write(&conf, "a = 1\n").expect("is written");
+    fails(&["bridge", "import", &conf], 104, &["emqx.conf: there is no `bridges.mqtt` in it"]);
+    fs::write(&conf, block("}")).expect("is written");
+    fails(&["bridge", "import", &conf], 104, &["emqx.conf: "]);
+    fails(&["bridge", "import", &path("none.conf")], 104, &["none.conf: "]);
+}
+
+#[test]
 fn a_broker_without_a_name_is_none_of_several() {
     // 'builtin' starts one for each name.
     for arguments in [["--broker", "mqtt://127.0.0.1:1"], ["--broker-cmd", "never started {port}"]]

@@ -1,5 +1,6 @@
 //! `tacho bridge`: the state of bridges, and whether a bridge would work.
 
+mod import;
 mod status;
 mod trial;
 mod wire;
@@ -11,7 +12,7 @@ use tacho_broker::{Config, RawConfig};
 
 use crate::exit::{self, Failure};
 
-/// Show the state of a broker's bridges, or test them.
+/// Show the state of a broker's bridges, test them, or translate those of EMQX.
 ///
 /// Bridges are set up in the broker's configuration; docs/bridging.md says how.
 #[derive(Args, Debug)]
@@ -39,6 +40,24 @@ enum BridgeCommand {
                             be used, 112 the other broker cannot be reached or refuses the \
                             connection.")]
     Test(TestArguments),
+    /// Translate the MQTT bridges of an emqx.conf to [[bridges]] of a broker.toml.
+    ///
+    /// Goes through `bridges.mqtt` key by key, and says of each line what differs here, what has no
+    /// counterpart, and what is malformed. Passwords are not written.
+    #[command(after_help = "Exit codes: 0 all is translated, 99 something has no counterpart or is \
+                            malformed, 104 the file cannot be read, or has no bridge that can be \
+                            translated.")]
+    Import(ImportArguments),
+}
+
+#[derive(Args, Debug)]
+struct ImportArguments {
+    /// The configuration of EMQX
+    file: PathBuf,
+
+    /// Write to this file, which must not be there yet
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -82,6 +101,7 @@ pub(crate) fn bridge(arguments: &BridgeArguments) -> Result<u8, Failure> {
     match &arguments.command {
         BridgeCommand::Status(arguments) => status::status(arguments),
         BridgeCommand::Test(arguments) => trial::test(arguments),
+        BridgeCommand::Import(arguments) => import::import(arguments),
     }
 }
 
