@@ -41,6 +41,8 @@ pub(crate) enum Query {
     Publish(Box<Publication>, Reply<Result<(), NotPublished>>),
     /// Disconnect a client: whether it was there.
     Kick(Arc<str>, KickedSession, Reply<Option<Kicked>>),
+    /// Do what an operator wants of the bridge at this place.
+    BridgeMode(usize, Reply<()>),
     /// Follow these clients and topics from now on.
     Trace(Arc<TraceSet>, Reply<()>),
     /// Count messages of these filters from now on.

@@ -231,6 +231,13 @@ fn the_broker_is_looked_at_and_reloaded() {
     let said = host.ctl(&["config", "--changed"], 0);
     assert!(said.contains("limits.inflight_max") && !said.contains("sessions_max"), "{said}");
     assert!(host.ctl(&["bridges"], 0).contains("mqtt://127.0.0.1:1"));
+    assert_eq!(host.ctl(&["bridge", "pause", "b"], 0), "b is paused: messages wait for it\n");
+    let said = host.ctl(&["bridges"], 0);
+    assert!(said.contains("paused") && said.contains("an operator has paused the bridge"), "{said}");
+    host.ctl(&["bridge", "drain", "b"], 0);
+    host.ctl(&["bridge", "stop", "b"], 0);
+    assert_eq!(host.ctl(&["bridge", "resume", "b"], 0), "b forwards messages\n");
+    assert!(host.ctl(&["bridge", "pause", "c"], 104).contains("there is no bridge 'c'"));
     assert!(host.ctl(&["journal"], 0).contains("garbage"));
     assert!(host.ctl(&["alarms", "--past"], 0).contains("There was no other alarm."));
     assert!(host.ctl(&["limits"], 0).contains("connections_max"));

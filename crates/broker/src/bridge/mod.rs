@@ -71,6 +71,7 @@
 //! many.
 
 mod addresses;
+mod mode;
 mod status;
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -84,6 +85,7 @@ use crate::keys::{ClientKey, owner_of_link, stable_hash};
 use crate::message::Source;
 
 pub(crate) use addresses::Addresses;
+pub use mode::BridgeMode;
 use status::Subscribing;
 pub use status::{Figures, LinkStats, LinkStatus, State, Status};
 
@@ -105,6 +107,8 @@ pub struct Bridge {
     /// Queued bytes of all links.
     buffered: AtomicU64,
     links: Box<[LinkStats]>,
+    /// The [`BridgeMode`].
+    mode: AtomicU8,
     /// The state that was logged last.
     logged: AtomicU8,
     /// The rules by which messages could come back, see `Bridge::link_of`.
@@ -186,6 +190,7 @@ impl Bridge {
             addresses: Addresses::new(&config.remote),
             source: Source::for_bridge(&config.name),
             buffered: AtomicU64::new(0),
+            mode: AtomicU8::new(BridgeMode::Running as u8),
             logged: AtomicU8::new(State::Connecting as u8),
             links: (0..config.connections).map(|_| LinkStats::default()).collect(),
             config: config.clone(),
@@ -199,7 +204,18 @@ impl Bridge {
 
     /// The status of the bridge.
     pub fn status(&self) -> Status {
-        Status::sum(&self.config.name, &self.config.remote.to_string(), &self.links)
+        let (name, remote) = (&self.config.name, self.config.remote.to_string());
+        Status { mode: self.mode(), ..Status::sum(name, &remote, &self.links) }
+    }
+
+    /// What an operator wants of it.
+    pub fn mode(&self) -> BridgeMode {
+        BridgeMode::of_number(self.mode.load(Ordering::Relaxed))
+    }
+
+    /// An operator wants this from now on; shards have to be told.
+    pub(crate) fn set_mode(&self, mode: BridgeMode) {
+        self.mode.store(mode as u8, Ordering::Relaxed);
     }
 
     /// The counters of a link; `None` for a link beyond the configured pool, which only delivers

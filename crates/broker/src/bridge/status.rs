@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::BridgeMode;
 use crate::stats::Counter;
 
 /// The state of a link, or of a whole bridge.
@@ -101,6 +102,8 @@ pub struct Status {
     pub name: String,
     /// Configured address of the remote broker.
     pub remote: String,
+    /// What an operator wants of it.
+    pub mode: BridgeMode,
     /// State of all links together.
     pub state: State,
     /// Number of links that are up.
@@ -142,7 +145,8 @@ impl Status {
             State::Connecting
         };
         let (name, remote) = (name.to_owned(), remote.to_owned());
-        Self { name, remote, state, connected, figures, links }
+        let mode = BridgeMode::Running;
+        Self { name, remote, mode, state, connected, figures, links }
     }
 }
 

@@ -66,6 +66,8 @@ pub(super) struct BridgeList {
 struct BridgeRow {
     name: String,
     remote: String,
+    /// What an operator wants of it.
+    mode: &'static str,
     state: &'static str,
     connected: usize,
     #[serde(flatten)]
@@ -130,6 +132,7 @@ impl BridgeRow {
         Self {
             name: status.name,
             remote: status.remote,
+            mode: status.mode.name(),
             state: status.state.name(),
             connected: status.connected,
             figures: FlatFigures(status.figures),
@@ -196,6 +199,7 @@ pub(super) fn sys_values(bridges: &Bridges) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bridge::BridgeMode;
 
     #[test]
     fn answers_contain_every_metric_once() {
@@ -209,6 +213,7 @@ mod tests {
         let status = Status {
             name: "b".to_owned(),
             remote: "mqtt://r:1883".to_owned(),
+            mode: BridgeMode::Paused,
             state: State::Partly,
             connected: 1,
             figures,
@@ -218,6 +223,7 @@ mod tests {
             ],
         };
         let json = serde_json::to_value(BridgeRow::new(status, 5_500_000_000)).unwrap();
+        assert_eq!(json["mode"], "paused");
         assert_eq!((&json["state"], &json["connected"]), (&"partly".into(), &1.into()));
         assert_eq!((&json["sent"], &json["dropped_refused"]), (&7.into(), &2.into()));
         let [one, two] = [0, 1].map(|at| &json["connections"][at]);

@@ -6,6 +6,7 @@ mod aliases;
 mod egress;
 mod ingress;
 mod loops;
+mod modes;
 mod other;
 mod resume;
 mod wire;

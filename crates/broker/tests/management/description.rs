@@ -107,6 +107,7 @@ fn every_answer_is_as_the_document_says() {
         ("get", "/openapi.json", "/openapi.json", ""),
         ("post", "/publish", "/publish", "{\"topic\": \"a\"}"),
         ("post", "/reload", "/reload", ""),
+        ("post", "/bridges/{name}", "/bridges/b", "{\"mode\": \"paused\"}"),
         ("post", "/keys", "/keys", "{\"name\": \"k\", \"role\": \"viewer\"}"),
         ("get", "/keys", "/keys", ""),
         ("delete", "/retained", "/retained?topic=a", ""),

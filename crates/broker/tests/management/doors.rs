@@ -63,6 +63,7 @@ fn keys_open_the_listener_as_far_as_their_roles_go() {
         ("POST", "/reload"),
         ("GET", "/trace?client_id=c"),
         ("POST", "/topic-metrics"),
+        ("POST", "/bridges/b"),
         ("DELETE", "/topic-metrics?filter=a"),
     ] {
         managed.ask_by_http(method, target, &viewer).error(403);

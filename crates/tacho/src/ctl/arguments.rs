@@ -40,6 +40,7 @@ impl CtlCommand {
             Self::Kick(_)
             | Self::Publish(_)
             | Self::Reload
+            | Self::Bridge { .. }
             | Self::Events(_)
             | Self::Trace(_) => false,
             Self::Retained { command } => !matches!(command, RetainedCommand::Delete { .. }),
@@ -102,6 +103,11 @@ pub(super) enum CtlCommand {
     Limits,
     /// How bridges stand
     Bridges,
+    /// Pause, drain, stop or run a bridge, until the broker ends
+    Bridge {
+        #[command(subcommand)]
+        command: BridgeWish,
+    },
     /// Size, garbage and condition of the journal
     Journal,
     /// What takes most: clients that publish, queues, retained messages
@@ -313,6 +319,30 @@ pub(super) struct BannedArguments {
     /// A user
     #[arg(long, value_name = "USER")]
     pub(super) user: Option<String>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum BridgeWish {
+    /// Close its connections; messages wait for it
+    Pause {
+        /// Its name
+        name: String,
+    },
+    /// Take no new messages, deliver those that wait, then close its connections
+    Drain {
+        /// Its name
+        name: String,
+    },
+    /// Take no new messages and close its connections; what waits stays
+    Stop {
+        /// Its name
+        name: String,
+    },
+    /// Forward messages again
+    Resume {
+        /// Its name
+        name: String,
+    },
 }
 
 #[derive(Subcommand, Debug)]

@@ -101,6 +101,7 @@ fn said(client: &CtlClient, command: &CtlCommand) -> Result<Said, Failure> {
         CtlCommand::Listeners => broker::listeners(client),
         CtlCommand::Limits => broker::limits(client),
         CtlCommand::Bridges => broker::bridges(client),
+        CtlCommand::Bridge { command } => broker::bridge(client, command),
         CtlCommand::Journal => broker::journal(client),
         CtlCommand::Top { command } => top::top(client, command),
         CtlCommand::Slow { limit } => top::slow(client, *limit),

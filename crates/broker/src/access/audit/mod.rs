@@ -84,6 +84,8 @@ pub(crate) struct AuditEvent {
     /// An address, or a range, that an operator has banned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) banned_address: Option<Name>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bridge: Option<Name>,
     /// What an operator has done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) action: Option<&'static str>,

@@ -9,7 +9,7 @@ use tacho_journal::{Condition, Journal};
 use tacho_net::{clock, memory_bytes};
 
 use super::book::{AlarmKind, Finding, Standing};
-use crate::bridge::{State, Status};
+use crate::bridge::{BridgeMode, State, Status};
 use crate::certificates::Certificates;
 use crate::config::AlarmSettings;
 use crate::control::View;
@@ -150,7 +150,7 @@ impl Looker {
 
     fn bridge(&self, view: &View, status: &Status) -> Option<Finding> {
         let patience_ns = u64::from(self.settings.bridge_down_s) * SECOND_NS;
-        if patience_ns == 0 {
+        if patience_ns == 0 || status.mode != BridgeMode::Running {
             return None;
         }
         let now_ns = clock::now_ns();

@@ -7,6 +7,7 @@
 mod alarms;
 mod answers;
 mod bans;
+mod bridges;
 mod clients;
 mod configuration;
 mod cursor;

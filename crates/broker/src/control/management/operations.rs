@@ -7,7 +7,7 @@ use axum::{Json, Router};
 use tacho_http::{ApiDescription, ApiError, Operation, RequestBody, Role};
 
 use super::{
-    Api, alarms, bans, clients, configuration, events, gate, groups, keys, publish, retained, status,
+    Api, alarms, bans, bridges, clients, configuration, events, gate, groups, keys, publish, retained, status,
     subscribers, top, topics, trace, users,
 };
 
@@ -55,7 +55,7 @@ const TRACE: [&str; 8] =
     ["client_id", "user", "address", "topic", "payload", "payload_bytes", "seconds", "bytes"];
 
 /// All operations.
-const OPERATIONS: [Operation; 40] = [
+const OPERATIONS: [Operation; 41] = [
     view("/status", "status", "The broker in a few figures", &[], "Status"),
     view("/session", "session", "What the caller of this request may do", &[], "Caller"),
     view("/clients", "clients", "Clients, filtered, page by page", &CLIENTS, "ClientPage"),
@@ -137,6 +137,14 @@ const OPERATIONS: [Operation; 40] = [
     view("/listeners", "listeners", "Where clients connect", &[], "ListenerList"),
     view("/limits", "limits", "The broker's limits, and how much is used", &[], "LimitList"),
     view("/bridges", "bridges", "Bridges and their connections", &[], "BridgeList"),
+    act(
+        ("post", "/bridges/{name}"),
+        "change_bridge",
+        "Run, pause, drain or stop a bridge until the broker ends",
+        RequestBody::Json("BridgeChange"),
+        &[],
+        (200, "BridgeChanged"),
+    ),
     view("/alarms", "alarms", "Alarms, current and past", &[], "AlarmList"),
     view("/journal", "journal", "Size, garbage and condition of the journal", &[], "Journal"),
     view(
@@ -260,7 +268,8 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "roles" => get(users::roles),
         "listeners" => get(status::listeners),
         "limits" => get(status::limits),
-        "bridges" => get(status::bridges),
+        "bridges" => get(bridges::list),
+        "change_bridge" => post(bridges::change),
         "alarms" => get(alarms::list),
         "journal" => get(status::journal),
         "config" => get(configuration::effective),

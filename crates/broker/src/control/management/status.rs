@@ -9,7 +9,6 @@ use tacho_http::ApiError;
 use tacho_journal::Journal;
 
 use super::Api;
-use crate::control::bridges::BridgeList;
 use crate::control::exposition::CONTENT_TYPE;
 use crate::control::{journal, metrics};
 
@@ -147,10 +146,6 @@ pub(super) async fn listeners(State(api): State<Api>) -> Json<ListenerList> {
         };
     let all = broker.config.listeners.iter().zip(&broker.addresses);
     Json(ListenerList { listeners: all.map(row).collect() })
-}
-
-pub(super) async fn bridges(State(api): State<Api>) -> Json<BridgeList> {
-    Json(BridgeList::new(&api.view().bridges))
 }
 
 pub(super) async fn journal(State(api): State<Api>) -> Result<Json<JournalAnswer>, ApiError> {

@@ -8,7 +8,7 @@ use tacho_session::LinkEvent;
 use tacho_session::server::End;
 
 use super::{Asking, Introduction, Stage};
-use crate::bridge::State;
+use crate::bridge::{BridgeMode, State};
 use crate::gate::ConnectionPermits;
 use crate::keys::LinkIndex;
 use crate::shard::connections::Connection;
@@ -47,6 +47,7 @@ impl Shard {
             }
         }
         self.unsubscribe_there(net, link);
+        self.rest_if_drained(net, link);
         self.arm_link(net, link);
     }
 
@@ -84,6 +85,8 @@ impl Shard {
         let waits = entry.stage == Stage::Up
             && entry.unsubscribing == Asking::Wanted
             && self.shared.bridges.at(entry.bridge).may_others_subscribe(entry.number);
+        let drains = self.shared.bridges.at(entry.bridge).mode() == BridgeMode::Draining;
+        let waits = waits || drains && !entry.rests;
         let look_ns = waits.then(|| net.now_ns() + LOOK_AT_OTHERS_NS);
         let due_ns = entry.protocol.next_timeout().into_iter().chain(look_ns).min();
         if let Some(deadline_ns) = due_ns {

@@ -87,7 +87,7 @@ impl Shard {
         self.subscribe_there(net, link);
         self.unsubscribe_there(net, link);
         self.report_link(link);
-        if self.leave_if_done(net, link) {
+        if self.leave_if_done(net, link) || self.rest_if_drained(net, link) {
             return data.len();
         }
         if flow == Flow::Hold {

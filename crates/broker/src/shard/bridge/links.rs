@@ -120,6 +120,7 @@ impl Shard {
                 true => Tenure::Configured,
                 false => Tenure::Leaving,
             },
+            rests: false,
             attempts: 0,
             subscribing: Asking::Done,
             unsubscribing: Asking::Done,

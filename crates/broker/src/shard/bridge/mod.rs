@@ -5,7 +5,7 @@
 //! directory it is durable. Routing sends a topic always to the same link of each bridge
 //! (`routing::destinations`), so that order holds with any number of links.
 //!
-//! [`links`] creates and ends links, [`dial`] opens connections and handles their loss, [`greet`]
+//! [`modes`] does what operators want of bridges, [`links`] creates and ends links, [`dial`] opens connections and handles their loss, [`greet`]
 //! handles CONNECT and CONNACK, [`subscribe`] SUBSCRIBE and UNSUBSCRIBE, [`egress`] sends messages
 //! to the remote broker, [`ingress`] receives messages from it.
 
@@ -14,6 +14,7 @@ mod egress;
 mod greet;
 mod ingress;
 mod links;
+mod modes;
 mod subscribe;
 
 use tacho_codec::{PacketId, QoS};
@@ -50,6 +51,8 @@ struct BridgeLink {
     peer: PeerSession,
     introduction: Introduction,
     tenure: Tenure,
+    /// An operator wants no connection.
+    rests: bool,
     attempts: u32,
     subscribing: Asking,
     /// The remote session may have subscriptions of an earlier configuration whose rules other

@@ -63,6 +63,9 @@ impl Shard {
                 answer(reply, self.publish_for_operator(net, &publication));
             }
             Query::Kick(id, session, reply) => answer(reply, self.kick(net, &id, session)),
+            Query::BridgeMode(place, reply) => {
+                answer(reply, self.bridge_mode_changed(net, place));
+            }
             Query::Trace(set, reply) => answer(reply, self.set_traces(set)),
             Query::CountTopics(topics, reply) => answer(reply, self.count_topics(topics)),
             Query::CountPublishes(wanted, reply) => answer(reply, self.count_publishes(wanted)),

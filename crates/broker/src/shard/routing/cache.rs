@@ -108,6 +108,11 @@ impl RouteCache {
         self.bridges = Some(bridges);
     }
 
+    /// Nothing that is remembered is valid any more.
+    pub(crate) fn forget_routes(&mut self) {
+        self.generations.note(None);
+    }
+
     /// The route of a topic: remembered if still valid, else matched anew. A client that stays with
     /// one topic brings the hint of its last look-up, and the topic need not be hashed.
     #[inline]

@@ -94,7 +94,8 @@ impl BridgeRoutes {
     ) -> (ShardSet, LeavesBy) {
         let (mut owners, mut leaves_by) = (ShardSet::EMPTY, LeavesBy::None);
         for (place, bridge) in self.bridges.iter().enumerate() {
-            let Some((rule, _)) = bridge.egress(topic) else { continue };
+            let taken = bridge.egress(topic).filter(|_| bridge.mode().takes());
+            let Some((rule, _)) = taken else { continue };
             let link = bridge.link_of(rule, topic);
             let owner = self.bridges.shard_of(bridge, link);
             owners.insert(owner);

@@ -242,6 +242,11 @@ impl Routing {
         self.cache.set_bridges(bridges);
     }
 
+    /// Where messages go has changed by something else than filters.
+    pub(super) fn forget_routes(&mut self) {
+        self.cache.forget_routes();
+    }
+
     /// SUBSCRIBEs and UNSUBSCRIBEs that are begun and not finished.
     #[cfg(feature = "sim")]
     pub(super) fn requests_len(&self) -> usize {
