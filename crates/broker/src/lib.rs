@@ -48,15 +48,16 @@ pub use authentication::{
 };
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
-    AccessSettings, AlarmSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId, CertificateLogin,
-    Config, ConfigError, ConnectionLimits, Durability, EffectiveValue, EgressRule, HttpBackends,
-    HttpMethod, HttpSettings, ImportKind, ImportNote, ImportedBridges, IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener,
-    ListenerBackend, LogArea, LogFormat, LogLevel, LogSettings, ManagementSettings,
-    ManagementSocket, Mapping, OnDeny, OnExpiry, OnRevoked, OnUnavailable, Overload, PSK_REMEDY,
-    Password, PublishExcess, PublishLimits, QueuePolicy, RawBridge, RawBridgeTls, RawConfig,
-    RawListener, RawRule, RawTls, Remote, RevokedQueue, SHARDS_MAX, Secret, SecretHeader,
-    SessionTakeover, SharedStrategy, SocketSettings, SourceText, SubscribeCheck, Template, TemplateError,
-    TokenPlace, Transport, TrustedProxies, ValueSource, Values, import_emqx_bridges, parse_address,
+    AccessSettings, AlarmSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId,
+    CertificateLogin, Config, ConfigError, ConnectionLimits, Durability, EffectiveValue,
+    EgressRule, HttpBackends, HttpMethod, HttpSettings, ImportKind, ImportNote, ImportedBridges,
+    IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, ListenerBackend, LogArea, LogFormat,
+    LogLevel, LogSettings, ManagementSettings, ManagementSocket, Mapping, OnDeny, OnExpiry,
+    OnRevoked, OnUnavailable, Overload, PSK_REMEDY, Password, PublishExcess, PublishLimits,
+    QueuePolicy, RawBridge, RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote,
+    RevokedQueue, SHARDS_MAX, Secret, SecretHeader, SessionTakeover, SharedStrategy,
+    SocketSettings, SourceText, SubscribeCheck, Template, TemplateError, TokenPlace, Transport,
+    TrustedProxies, ValueSource, Values, import_emqx_bridges, parse_address,
 };
 pub use control::{HealthCheck, SocketError, Unhealthy, management_folder};
 pub use durable::JournalError;

@@ -9,6 +9,7 @@ use tacho_codec::QoS;
 use tacho_topic::{Group, RetainedCursor, TopicFilter};
 use tokio::sync::oneshot;
 
+use crate::bridge::Bridges;
 use crate::topic_metrics::TopicMetrics;
 use crate::trace::TraceSet;
 
@@ -41,6 +42,8 @@ pub(crate) enum Query {
     Publish(Box<Publication>, Reply<Result<(), NotPublished>>),
     /// Disconnect a client: whether it was there.
     Kick(Arc<str>, KickedSession, Reply<Option<Kicked>>),
+    /// These are the bridges from now on.
+    SetBridges(Arc<Bridges>, Reply<()>),
     /// Do what an operator wants of the bridge at this place.
     BridgeMode(usize, Reply<()>),
     /// Follow these clients and topics from now on.

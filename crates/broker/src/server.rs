@@ -22,7 +22,7 @@ use crate::bridge::{self, Bridges};
 use crate::certificates::Certificates;
 use crate::config::{Config, ConfigError};
 use crate::control::{
-    BoundSocket, Control, Doors, HealthCheck, ManagedBroker, ManagementStore, View,
+    BoundSocket, BridgeStore, Control, Doors, HealthCheck, ManagedBroker, ManagementStore, View,
 };
 use crate::durable::JournalError;
 use crate::durable::start::ShardPart;
@@ -119,12 +119,13 @@ impl Broker {
     ///
     /// # Errors
     /// See [`Broker::start`].
-    pub fn start_with(config: Config, auth_methods: AuthMethods) -> Result<Self, StartError> {
+    pub fn start_with(mut config: Config, auth_methods: AuthMethods) -> Result<Self, StartError> {
         let fd_limit = raise_fd_limit().unwrap_or(FdLimit { soft: 1024, hard: 1024 });
         let transports = config.open_transports()?;
         let listeners = bind_all(&config)?;
         let metrics = config.metrics.map(bind_one).transpose()?;
         let store = ManagementStore::open(&config.management)?;
+        let stored = BridgeStore::open(&config.management, &mut config.bridges)?;
         let outputs = OutputSetting { targets: config.output_targets()?, cpus: Vec::new() };
         let outputs = Outputs::start(&outputs)?;
         let addresses: Vec<SocketAddr> =
@@ -148,7 +149,7 @@ impl Broker {
         let mut shared = Shared::new(&config, transports, shared_access, maxima);
         shared.authenticators =
             Some(Authenticators { methods: auth_methods, remote: remote.clone() });
-        shared.bridges = Arc::new(Bridges::open(&config)?);
+        shared.set_bridges(Bridges::open(&config)?);
         let (idle_journal, parts) = open_journal(&config, &mut shared, &remote)?;
         let shared = Arc::new(shared);
         let journal = start_journal(&config, idle_journal, &shared, &remote)?;
@@ -171,7 +172,7 @@ impl Broker {
             audit: audit_thread,
         };
         broker.start_shards(&config, &listeners, boxes, parts)?;
-        broker.start_control(config, (metrics, outputs), (store, doors))?;
+        broker.start_control(config, (metrics, outputs), (store, stored, doors))?;
         Ok(broker)
     }
 
@@ -209,11 +210,11 @@ impl Broker {
         &mut self,
         config: Config,
         (metrics, outputs): (Option<TcpListener>, Outputs),
-        (store, doors): (ManagementStore, Doors),
+        (store, bridges, doors): (ManagementStore, BridgeStore, Doors),
     ) -> Result<(), StartError> {
         let mut view = View::new(self.stats.clone(), self.remote.clone(), self.connections_max);
         view.journal = self.shared.durable.as_ref().map(|durable| durable.journal.clone());
-        view.bridges = Arc::clone(&self.shared.bridges);
+        view.bridges = Arc::clone(&self.shared.bridges_now);
         view.access = Some(self.access.clone());
         view.certificates = Some(self.certificates.clone()).filter(|all| !all.is_empty());
         let sys_interval = Duration::from_secs(u64::from(config.sys_interval_s));
@@ -225,6 +226,7 @@ impl Broker {
             config,
             addresses: self.addresses.clone(),
             store,
+            bridges,
         };
         let management = (managed, doors);
         match Control::start(view, metrics, sys_interval, (outputs, port), management) {
@@ -306,7 +308,7 @@ impl Broker {
 
     /// The status of the bridges, in the order of the configuration.
     pub fn bridges(&self) -> Vec<bridge::Status> {
-        self.shared.bridges.status()
+        self.shared.bridges_now.status()
     }
 
     /// A handle that can ask this broker whether it works.

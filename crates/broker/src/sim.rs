@@ -178,7 +178,7 @@ impl Cluster {
         let mut shared = Shared::new(config, transports, shared_access, maxima);
         let methods = AuthMethods::default();
         shared.authenticators = Some(Authenticators { methods, remote: remote.clone() });
-        shared.bridges = Arc::new(Bridges::open(config)?);
+        shared.set_bridges(Bridges::open(config)?);
         let stats: Vec<_> = (0..config.shards).map(|_| Arc::new(ShardStats::default())).collect();
         let (committer, parts) = start(&mut shared, &remote)?;
         let shared = Arc::new(shared);

@@ -1,5 +1,5 @@
-//! Messages of topic filters that an operator has chosen, counted. Shards look at a flag while there
-//! are none.
+//! Messages of topic filters that an operator has chosen, counted. Shards look at a flag while
+//! there are none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -467,9 +467,8 @@ fn doctor_judges_listeners_and_writes_what_lifts_limits_for_good() {
     if allowed < 1_000_000 {
         assert_eq!(judged.status.code(), Some(99), "{table}");
         let written = std::fs::read_to_string(&fragment).expect("is written");
-        let lines = format!(
-            "\n# was: net.core.somaxconn = {allowed}\nnet.core.somaxconn = 1000000\n"
-        );
+        let lines =
+            format!("\n# was: net.core.somaxconn = {allowed}\nnet.core.somaxconn = 1000000\n");
         assert!(written.contains(&lines), "{written}");
         // What is there is not written over.
         fails(&arguments, 104, &["90-tacho.conf cannot be written"]);

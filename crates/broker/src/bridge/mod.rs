@@ -71,10 +71,12 @@
 //! many.
 
 mod addresses;
+mod directory;
 mod mode;
 mod status;
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use tacho_net::tls::TlsClient;
 use tacho_session::server::SessionLimits;
@@ -85,6 +87,7 @@ use crate::keys::{ClientKey, owner_of_link, stable_hash};
 use crate::message::Source;
 
 pub(crate) use addresses::Addresses;
+pub(crate) use directory::BridgeDirectory;
 pub use mode::BridgeMode;
 use status::Subscribing;
 pub use status::{Figures, LinkStats, LinkStatus, State, Status};
@@ -92,7 +95,8 @@ pub use status::{Figures, LinkStats, LinkStatus, State, Status};
 /// All bridges of a broker, in the order of the configuration.
 #[derive(Debug, Default)]
 pub struct Bridges {
-    all: Box<[Bridge]>,
+    /// A place is never used again: links refer to it.
+    all: Box<[Arc<Bridge>]>,
     shards: usize,
 }
 
@@ -109,6 +113,8 @@ pub struct Bridge {
     links: Box<[LinkStats]>,
     /// The [`BridgeMode`].
     mode: AtomicU8,
+    /// An operator has removed it.
+    is_removed: AtomicBool,
     /// The state that was logged last.
     logged: AtomicU8,
     /// The rules by which messages could come back, see `Bridge::link_of`.
@@ -122,13 +128,38 @@ impl Bridges {
     /// # Errors
     /// Certificates cannot be read or used.
     pub(crate) fn open(config: &Config) -> Result<Self, ConfigError> {
-        let bridges = config.bridges.iter().map(Bridge::open);
+        let bridges = config.bridges.iter().map(|bridge| Bridge::open(bridge).map(Arc::new));
         Ok(Self { all: bridges.collect::<Result<_, _>>()?, shards: config.shards })
+    }
+
+    /// The same with one more.
+    ///
+    /// # Errors
+    /// Certificates cannot be read or used.
+    pub(crate) fn with(&self, config: &BridgeConfig) -> Result<Self, ConfigError> {
+        let mut all = self.all.to_vec();
+        all.push(Arc::new(Bridge::open(config)?));
+        Ok(Self { all: all.into(), shards: self.shards })
     }
 
     /// The status of each bridge.
     pub fn status(&self) -> Vec<Status> {
-        self.all.iter().map(Bridge::status).collect()
+        self.present().map(|bridge| bridge.status()).collect()
+    }
+
+    /// Those that no operator has removed.
+    pub(crate) fn present(&self) -> impl Iterator<Item = &Arc<Bridge>> {
+        self.all.iter().filter(|bridge| !bridge.is_removed())
+    }
+
+    /// Places, those of removed bridges included.
+    pub(crate) const fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Connections of all bridges since the start, removed ones included.
+    pub(crate) fn connections_ever(&self) -> usize {
+        self.all.iter().map(|bridge| usize::from(bridge.config.connections)).sum()
     }
 
     /// Whether there are no bridges.
@@ -138,19 +169,20 @@ impl Bridges {
     }
 
     /// All bridges.
-    pub fn iter(&self) -> std::slice::Iter<'_, Bridge> {
+    pub fn iter(&self) -> std::slice::Iter<'_, Arc<Bridge>> {
         self.all.iter()
     }
 
     /// The bridge with this name, and its index.
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &Bridge)> {
-        self.all.iter().enumerate().find(|(_, bridge)| bridge.config.name == name)
+        let mut all = self.all.iter().map(|bridge| &**bridge).enumerate();
+        all.find(|(_, bridge)| bridge.config.name == name && !bridge.is_removed())
     }
 
     /// The source of messages of this client: the client itself, or a bridge if the client is a
     /// link of its counterpart.
     pub(crate) fn source_of(&self, client: &ClientKey) -> Source {
-        let mut all = self.all.iter();
+        let mut all = self.present();
         let found = all.find(|bridge| bridge.config.is_counterpart(&client.client_id));
         found.map_or_else(|| Source::for_client(client), |bridge| bridge.source)
     }
@@ -166,8 +198,8 @@ impl Bridges {
 }
 
 impl<'a> IntoIterator for &'a Bridges {
-    type Item = &'a Bridge;
-    type IntoIter = std::slice::Iter<'a, Bridge>;
+    type Item = &'a Arc<Bridge>;
+    type IntoIter = std::slice::Iter<'a, Arc<Bridge>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
@@ -190,7 +222,8 @@ impl Bridge {
             addresses: Addresses::new(&config.remote),
             source: Source::for_bridge(&config.name),
             buffered: AtomicU64::new(0),
-            mode: AtomicU8::new(BridgeMode::Running as u8),
+            mode: AtomicU8::new(BridgeMode::at_start(config.enabled) as u8),
+            is_removed: AtomicBool::new(false),
             logged: AtomicU8::new(State::Connecting as u8),
             links: (0..config.connections).map(|_| LinkStats::default()).collect(),
             config: config.clone(),
@@ -205,7 +238,8 @@ impl Bridge {
     /// The status of the bridge.
     pub fn status(&self) -> Status {
         let (name, remote) = (&self.config.name, self.config.remote.to_string());
-        Status { mode: self.mode(), ..Status::sum(name, &remote, &self.links) }
+        let is_stored = self.config.is_stored;
+        Status { mode: self.mode(), is_stored, ..Status::sum(name, &remote, &self.links) }
     }
 
     /// What an operator wants of it.
@@ -216,6 +250,17 @@ impl Bridge {
     /// An operator wants this from now on; shards have to be told.
     pub(crate) fn set_mode(&self, mode: BridgeMode) {
         self.mode.store(mode as u8, Ordering::Relaxed);
+    }
+
+    /// Whether an operator has removed it.
+    pub(crate) fn is_removed(&self) -> bool {
+        self.is_removed.load(Ordering::Relaxed)
+    }
+
+    /// An operator removes it; shards have to be told.
+    pub(crate) fn remove(&self) {
+        self.set_mode(BridgeMode::Stopped);
+        self.is_removed.store(true, Ordering::Relaxed);
     }
 
     /// The counters of a link; `None` for a link beyond the configured pool, which only delivers

@@ -36,6 +36,10 @@ impl BridgeMode {
         matches!(self, Self::Running | Self::Paused)
     }
 
+    pub(super) const fn at_start(is_enabled: bool) -> Self {
+        if is_enabled { Self::Running } else { Self::Stopped }
+    }
+
     pub(super) fn of_number(number: u8) -> Self {
         Self::ALL.into_iter().find(|mode| *mode as u8 == number).unwrap_or_default()
     }

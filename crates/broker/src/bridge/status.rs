@@ -104,6 +104,8 @@ pub struct Status {
     pub remote: String,
     /// What an operator wants of it.
     pub mode: BridgeMode,
+    /// It is in the store of the management API, not in the configuration.
+    pub is_stored: bool,
     /// State of all links together.
     pub state: State,
     /// Number of links that are up.
@@ -145,8 +147,8 @@ impl Status {
             State::Connecting
         };
         let (name, remote) = (name.to_owned(), remote.to_owned());
-        let mode = BridgeMode::Running;
-        Self { name, remote, mode, state, connected, figures, links }
+        let (mode, is_stored) = (BridgeMode::Running, false);
+        Self { name, remote, mode, is_stored, state, connected, figures, links }
     }
 }
 

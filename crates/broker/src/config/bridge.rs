@@ -69,6 +69,10 @@ pub struct BridgeConfig {
     pub counterpart: Option<String>,
     /// Messages that have passed so many bridges do not pass this one; 0: no limit.
     pub hops_max: u32,
+    /// Whether it runs when the broker starts.
+    pub enabled: bool,
+    /// It comes from the store of the management API, which may change it.
+    pub is_stored: bool,
     /// Rules from this broker to the remote one.
     pub egress: Vec<EgressRule>,
     /// Rules from the remote broker to this one.
@@ -167,6 +171,19 @@ impl BridgeConfig {
         // Numbered like our own links.
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         rest.is_empty() || rest.strip_prefix('-').is_some_and(is_number)
+    }
+
+    /// Why both cannot be bridges of one broker.
+    pub(crate) fn conflict_with(&self, other: &Self) -> Option<String> {
+        if self.name == other.name {
+            return Some(format!("there is a bridge `{}` already", self.name));
+        }
+        let id = self.identifier_shared_with(other)?;
+        Some(format!(
+            "bridge `{}` uses the client identifier `{id}` at the same broker, so they would \
+             disconnect each other: set another `client_id`",
+            other.name
+        ))
     }
 
     /// A client identifier that both would use at the same remote broker.

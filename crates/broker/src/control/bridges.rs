@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use tacho_net::clock;
 
 use super::exposition::{Exposition, Kind};
-use crate::bridge::{Bridges, Figures, LinkStatus, State, Status};
+use crate::bridge::{BridgeDirectory, Figures, LinkStatus, State, Status};
 
 type Pick = fn(&Figures) -> u64;
 
@@ -68,6 +68,8 @@ struct BridgeRow {
     remote: String,
     /// What an operator wants of it.
     mode: &'static str,
+    /// `file`, which the API does not change, or `api`.
+    source: &'static str,
     state: &'static str,
     connected: usize,
     #[serde(flatten)]
@@ -107,7 +109,7 @@ impl Serialize for FlatFigures {
 }
 
 impl BridgeList {
-    pub(super) fn new(bridges: &Bridges) -> Self {
+    pub(super) fn new(bridges: &BridgeDirectory) -> Self {
         let now_ns = clock::now_ns();
         Self {
             bridges: bridges
@@ -133,6 +135,7 @@ impl BridgeRow {
             name: status.name,
             remote: status.remote,
             mode: status.mode.name(),
+            source: if status.is_stored { "api" } else { "file" },
             state: status.state.name(),
             connected: status.connected,
             figures: FlatFigures(status.figures),
@@ -142,11 +145,11 @@ impl BridgeRow {
 }
 
 /// The metrics of all bridges. It only reads atomics.
-pub(super) fn write(exposition: &mut Exposition, bridges: &Bridges) {
-    if bridges.is_empty() {
+pub(super) fn write(exposition: &mut Exposition, bridges: &BridgeDirectory) {
+    let all = bridges.status();
+    if all.is_empty() {
         return;
     }
-    let all = bridges.status();
     let mut family = |name: &str, help: &str, kind: Kind, value: &dyn Fn(&Status) -> u64| {
         let mut family = exposition.family(&format!("tacho_bridge_{name}"), help, kind);
         for status in &all {
@@ -177,7 +180,7 @@ pub(super) fn write(exposition: &mut Exposition, bridges: &Bridges) {
 }
 
 /// `$SYS` topics and their payloads, always in the same order.
-pub(super) fn sys_values(bridges: &Bridges) -> Vec<(String, String)> {
+pub(super) fn sys_values(bridges: &BridgeDirectory) -> Vec<(String, String)> {
     let mut values = Vec::new();
     for status in bridges.status() {
         let Status { name, state, figures, .. } = status;
@@ -214,6 +217,7 @@ mod tests {
             name: "b".to_owned(),
             remote: "mqtt://r:1883".to_owned(),
             mode: BridgeMode::Paused,
+            is_stored: true,
             state: State::Partly,
             connected: 1,
             figures,
@@ -223,7 +227,7 @@ mod tests {
             ],
         };
         let json = serde_json::to_value(BridgeRow::new(status, 5_500_000_000)).unwrap();
-        assert_eq!(json["mode"], "paused");
+        assert_eq!((&json["mode"], &json["source"]), (&"paused".into(), &"api".into()));
         assert_eq!((&json["state"], &json["connected"]), (&"partly".into(), &1.into()));
         assert_eq!((&json["sent"], &json["dropped_refused"]), (&7.into(), &2.into()));
         let [one, two] = [0, 1].map(|at| &json["connections"][at]);

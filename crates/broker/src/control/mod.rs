@@ -37,7 +37,7 @@ use tokio::sync::oneshot;
 use tokio::time::MissedTickBehavior;
 
 use crate::access::AccessControl;
-use crate::bridge::Bridges;
+use crate::bridge::BridgeDirectory;
 use crate::certificates::Certificates;
 use crate::mail::Mail;
 use crate::stats::{Counter, ShardStats};
@@ -47,7 +47,7 @@ pub use health::{HealthCheck, Unhealthy};
 use push::Push;
 use sys::Sys;
 
-pub(crate) use management::{BoundSocket, Doors, ManagedBroker, ManagementStore};
+pub(crate) use management::{BoundSocket, BridgeStore, Doors, ManagedBroker, ManagementStore};
 pub use management::{SocketError, management_folder};
 
 /// The control plane's view of the broker.
@@ -56,7 +56,7 @@ pub(crate) struct View {
     pub(crate) remote: Remote<Mail>,
     pub(crate) connections_max: usize,
     pub(crate) journal: Option<Journal>,
-    pub(crate) bridges: Arc<Bridges>,
+    pub(crate) bridges: Arc<BridgeDirectory>,
     pub(crate) access: Option<AccessControl>,
     /// Present where a listener has TLS.
     pub(crate) certificates: Option<Certificates>,
@@ -134,7 +134,7 @@ impl Control {
         if let Some(sys) = &mut sys {
             sys.publish(&view);
         }
-        let has_names = view.bridges.iter().any(|bridge| bridge.addresses.is_name());
+        let has_names = view.bridges.now().iter().any(|bridge| bridge.addresses.is_name());
         let mut push = Push::new(outputs, port);
         let is_idle = listener.is_none() && sys.is_none() && !has_names && push.is_empty();
         if is_idle && !doors.are_any() {

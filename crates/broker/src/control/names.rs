@@ -4,21 +4,19 @@ use std::time::Duration;
 
 use tokio::net::lookup_host;
 
-use crate::bridge::{Addresses, Bridges};
+use crate::bridge::{Addresses, BridgeDirectory};
 
 /// Interval of checks for lookup requests.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Answers lookup requests while the broker runs; does nothing without bridges to host names.
-pub(super) async fn look_up(bridges: &Bridges) {
-    let named = || bridges.iter().map(|bridge| &bridge.addresses).filter(|a| a.is_name());
-    while named().next().is_some() {
-        for addresses in named() {
-            resolve(addresses).await;
+/// Answers lookup requests while the broker runs.
+pub(super) async fn look_up(bridges: &BridgeDirectory) {
+    loop {
+        for bridge in bridges.now().present().filter(|bridge| bridge.addresses.is_name()) {
+            resolve(&bridge.addresses).await;
         }
         tokio::time::sleep(INTERVAL).await;
     }
-    std::future::pending().await
 }
 
 async fn resolve(addresses: &Addresses) {

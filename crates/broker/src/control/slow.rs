@@ -64,9 +64,8 @@ impl View {
                 ScanOrder::Queue => {
                     found.sort_by_key(|row| Reverse((row.queue_bytes, row.queue_len)));
                 }
-                ScanOrder::Slot | ScanOrder::Slowest => found.sort_by_key(|row| {
-                    Reverse((row.queue_full, row.waiting_bytes(), row.dropped))
-                }),
+                ScanOrder::Slot | ScanOrder::Slowest => found
+                    .sort_by_key(|row| Reverse((row.queue_full, row.waiting_bytes(), row.dropped))),
             }
             found.truncate(limit);
             next = answer.next;

@@ -1,6 +1,7 @@
 //! The `$SYS/broker/` topics: the state of the broker as retained messages, with the names and
 //! formats of mosquitto, so that tools made for mosquitto work.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ const PREFIX: &str = "$SYS/broker/";
 pub(super) struct Sys {
     interval: Duration,
     published_ns: Option<u64>,
-    /// The payload published last per topic, in the order of [`Sys::values`].
-    last: Vec<(Arc<str>, String)>,
+    /// The payload published last per topic.
+    last: BTreeMap<Arc<str>, String>,
     loads: [Averages; LOADS.len()],
     clients_maximum: u64,
     heap_maximum: u64,
@@ -45,7 +46,7 @@ impl Sys {
         Self {
             interval,
             published_ns: None,
-            last: Vec::new(),
+            last: BTreeMap::new(),
             loads: Default::default(),
             clients_maximum: 0,
             heap_maximum: 0,
@@ -71,23 +72,28 @@ impl Sys {
         }
         values.extend(view.alarms.sys_values());
         values.extend(bridges::sys_values(&view.bridges));
-        if self.last.is_empty() {
-            let topics = values.iter().map(|(name, _)| format!("{PREFIX}{name}").into());
-            self.last = topics.map(|topic| (topic, String::new())).collect();
-        }
-        let changed: Vec<SysValue> = self
-            .last
-            .iter_mut()
-            .zip(values)
-            .filter(|((_, before), (_, now))| before != now)
-            .map(|((topic, before), (_, now))| {
-                before.clone_from(&now);
-                SysValue { topic: Arc::clone(topic), payload: now.into() }
-            })
-            .collect();
+        let changed = self.changed(values);
         if !changed.is_empty() {
             view.remote.post(0, Mail::PublishSys(changed.into()));
         }
+    }
+
+    /// What differs from what was published last. A topic that is no more gets an empty payload,
+    /// which removes it.
+    fn changed(&mut self, values: Vec<(String, String)>) -> Vec<SysValue> {
+        let now: BTreeMap<Arc<str>, String> = values
+            .into_iter()
+            .map(|(name, value)| (format!("{PREFIX}{name}").into(), value))
+            .collect();
+        let before = std::mem::replace(&mut self.last, now);
+        let gone = before.keys().filter(|topic| !self.last.contains_key(*topic));
+        let gone = gone.map(|topic| SysValue { topic: Arc::clone(topic), payload: "".into() });
+        let others = self.last.iter().filter(|(topic, now)| before.get(*topic) != Some(now));
+        let others = others.map(|(topic, now)| SysValue {
+            topic: Arc::clone(topic),
+            payload: now.as_str().into(),
+        });
+        gone.chain(others).collect()
     }
 
     /// Every topic without its prefix, and its payload, always in the same order.
@@ -239,6 +245,20 @@ impl Readings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_changed_is_published_and_what_is_gone_removed() {
+        let mut sys = Sys::new(Duration::from_secs(10));
+        let mut publish = |values: &[(&str, &str)]| -> Vec<(String, String)> {
+            let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            let changed = sys.changed(values.iter().map(owned).collect());
+            changed.iter().map(|one| (one.topic.to_string(), one.payload.to_string())).collect()
+        };
+        let own = |name: &str, value: &str| (format!("{PREFIX}{name}"), value.to_owned());
+        assert_eq!(publish(&[("a", "1"), ("b", "2")]), [own("a", "1"), own("b", "2")]);
+        assert_eq!(publish(&[("a", "1"), ("b", "3")]), [own("b", "3")]);
+        assert_eq!(publish(&[("c", "4"), ("a", "1")]), [own("b", ""), own("c", "4")]);
+    }
 
     #[test]
     fn topics_keep_their_order_and_values_are_plain_numbers() {

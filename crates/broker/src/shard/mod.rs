@@ -120,7 +120,7 @@ impl Shard {
                 &shared.overload,
                 &shared.memory,
             ),
-            bridges: BridgeLinks::default(),
+            bridges: BridgeLinks::new(Arc::clone(&shared.bridges)),
             access: AccessRules::new(&shared.access, shared.shards),
             traces: Traces::default(),
             shared,

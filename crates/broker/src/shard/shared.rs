@@ -10,7 +10,7 @@ use super::connections::Authenticators;
 use super::retained::{RetainedTotals, RetainedVersions};
 use super::routing::SubscriptionTotals;
 use crate::access::SharedAccess;
-use crate::bridge::Bridges;
+use crate::bridge::{BridgeDirectory, Bridges};
 use crate::config::{self, Config, Limits, QueuePolicies, SharedStrategy};
 use crate::durable::Durable;
 use crate::durable::start::RecoveryContext;
@@ -56,7 +56,10 @@ pub(crate) struct Shared {
     pub(crate) backlogged: Arc<Quota>,
     /// Present where there is a data directory.
     pub(crate) durable: Option<Durable>,
+    /// Those that there are when the broker starts.
     pub(crate) bridges: Arc<Bridges>,
+    /// The current ones, for others than shards.
+    pub(crate) bridges_now: Arc<BridgeDirectory>,
     pub(crate) events: Arc<Events>,
     /// Bridges of other brokers have subscribed to something here.
     pub(crate) bridges_subscribe: AtomicBool,
@@ -93,9 +96,16 @@ impl Shared {
             response_information: config.response_information.clone(),
             durable: None,
             bridges: Arc::default(),
+            bridges_now: Arc::default(),
             events: Arc::default(),
             bridges_subscribe: AtomicBool::new(false),
         }
+    }
+
+    /// The bridges that there are when the broker starts.
+    pub(crate) fn set_bridges(&mut self, bridges: Bridges) {
+        self.bridges = Arc::new(bridges);
+        self.bridges_now.set(Arc::clone(&self.bridges));
     }
 
     /// What recovery needs to know before the shards run.

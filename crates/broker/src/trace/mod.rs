@@ -6,6 +6,7 @@
 
 mod text;
 
+use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -30,6 +31,17 @@ pub(crate) const NAME_CHARS_MAX: usize = 256;
 
 /// Some of the traces, by their places in a [`TraceSet`].
 pub(crate) type TraceBits = u8;
+
+/// Which traces follow the client of a session, as noted when that was last asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TraceMark {
+    /// Of the traces; 0 is never one.
+    pub(crate) version: u32,
+    pub(crate) bits: TraceBits,
+}
+
+/// A mark that changes while its session is only looked at.
+pub(crate) type SessionTrace = Cell<TraceMark>;
 
 /// What a trace follows: that for which everything given here holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

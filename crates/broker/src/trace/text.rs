@@ -417,7 +417,10 @@ mod tests {
         let of = |form| TraceText::of_publish(&publish, "t/\u{7}", &PayloadShape { form, ..TEXT });
         let off = of(PayloadForm::Off);
         assert_eq!((off.packet, &*off.text), (Some("PUBLISH"), "qos=1 id=7 retain 6 bytes"));
-        assert_eq!((off.topic.as_deref(), off.payload, off.payload_cut), (Some("t/\\u{7}"), None, false));
+        assert_eq!(
+            (off.topic.as_deref(), off.payload, off.payload_cut),
+            (Some("t/\\u{7}"), None, false)
+        );
         let text = of(PayloadForm::Text);
         assert_eq!((text.payload.as_deref(), text.payload_cut), (Some("12\\n\\xff5"), true));
         assert_eq!(of(PayloadForm::Hex).payload.as_deref(), Some("31320aff35"));

@@ -129,3 +129,25 @@ fn a_stopped_bridge_has_no_connection_and_unknown_ones_are_told() {
     assert_eq!(here.want("c", "paused"), 404);
     assert_eq!(here.want("b", "asleep"), 400);
 }
+
+#[test]
+fn a_bridge_that_is_not_enabled_waits_until_it_is_wanted() {
+    let there = TestBroker::start(1);
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("m.sock");
+    let toml = format!(
+        "shards = 2\n{}[management]\nsocket = {socket:?}\n",
+        bridge(there.address, &format!("enabled = false\n{OUT}"))
+    );
+    let broker = TestBroker::configured(&toml);
+    let here = Operated { broker, socket, _folder: folder };
+    let mut subscriber = there.connected("s", Version::V5);
+    subscriber.subscribe("from/#", QoS::AtLeastOnce);
+    let mut publisher = here.broker.connected("p", Version::V5);
+    publisher.publish("out/1", b"not this", QoS::AtLeastOnce, false);
+    assert_eq!(status(&here.broker).mode, BridgeMode::Stopped);
+    assert_eq!(here.want("b", "running"), 200);
+    wait_up(&here.broker);
+    publisher.publish("out/1", b"this", QoS::AtLeastOnce, false);
+    assert_eq!(subscriber.receive_and_ack().payload, b"this");
+}

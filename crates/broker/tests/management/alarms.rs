@@ -1,6 +1,6 @@
 //! Alarms begin, are told everywhere, and end.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 
 use serde_json::Value;
@@ -41,7 +41,7 @@ fn a_bridge_that_is_down_is_an_alarm_until_it_is_up() {
     let mut stream = managed.stream();
     let request = "GET /api/v1/events?events=alarm_raised,alarm_ended HTTP/1.1\r\nHost: a\r\n\r\n";
     stream.write_all(request.as_bytes()).unwrap();
-    let mut events = BufReader::new(stream.by_ref()).lines();
+    let mut events = BufReader::new(&stream).lines();
     wait_until("it is an alarm", || !of_kind(&managed, "active", "bridge").is_empty());
     let row = of_kind(&managed, "active", "bridge").remove(0);
     assert_eq!(row["subject"], "north");

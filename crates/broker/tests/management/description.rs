@@ -107,6 +107,13 @@ fn every_answer_is_as_the_document_says() {
         ("get", "/openapi.json", "/openapi.json", ""),
         ("post", "/publish", "/publish", "{\"topic\": \"a\"}"),
         ("post", "/reload", "/reload", ""),
+        (
+            "post",
+            "/bridges",
+            "/bridges",
+            "{\"name\": \"n\", \"address\": \"mqtt://127.0.0.1:1\", \
+             \"egress\": [{\"filter\": \"q\"}]}",
+        ),
         ("post", "/bridges/{name}", "/bridges/b", "{\"mode\": \"paused\"}"),
         ("post", "/keys", "/keys", "{\"name\": \"k\", \"role\": \"viewer\"}"),
         ("get", "/keys", "/keys", ""),

@@ -72,6 +72,8 @@ fn keys_open_the_listener_as_far_as_their_roles_go() {
     for key in [&viewer, &operator] {
         managed.ask_by_http("GET", "/keys", key).error(403);
         managed.ask_by_http("DELETE", "/keys/a-viewer", key).error(403);
+        managed.ask_by_http("POST", "/bridges", key).error(403);
+        managed.ask_by_http("DELETE", "/bridges/b", key).error(403);
     }
     let keys = managed.ask_by_http("GET", "/keys", &administrator);
     assert!(!keys.body.contains(&viewer) && !keys.body.contains("hash"), "{}", keys.body);

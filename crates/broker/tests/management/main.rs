@@ -3,6 +3,7 @@
 
 mod acts;
 mod alarms;
+mod bridges;
 mod clients;
 mod description;
 mod doors;

@@ -29,7 +29,10 @@ fn the_largest_queues_and_retained_messages_come_first() {
     };
     let answer = managed.get("/top/queues");
     assert_eq!(names(&answer, "clients", "client_id"), ["large", "small"]);
-    assert_eq!((&answer["clients"][0]["queue_len"], &answer["complete"]), (&3.into(), &true.into()));
+    assert_eq!(
+        (&answer["clients"][0]["queue_len"], &answer["complete"]),
+        (&3.into(), &true.into())
+    );
     let answer = managed.get("/top/retained?limit=2");
     assert_eq!(names(&answer, "retained", "topic"), ["r/2", "r/3"]);
     assert_eq!(answer["retained"][0]["payload_bytes"], 3_000);
@@ -55,7 +58,7 @@ fn clients_that_publish_most_are_counted_for_a_while() {
                 }
             }
         });
-        // Whoever asks meanwhile is told so.
+        // Another request is told so meanwhile.
         wait_until("it is counted", || {
             managed.ask("GET", "/top/publishers?seconds=1", "").status == 503
         });

@@ -92,6 +92,7 @@ fn a_client_is_followed_both_ways_with_decisions() {
     trace.expect("in", "PUBLISH", "qos=1 id=");
     trace.expect("route", "", "to ");
     trace.expect("out", "PUBACK", "success");
+    other.receive_and_ack();
     meter.publish("nothing", b"", QoS::AtMostOnce, false);
     trace.expect("in", "PUBLISH", "qos=0 0 bytes");
     trace.expect("route", "", "no subscription matches");
@@ -170,7 +171,10 @@ fn refusals_are_told_with_their_causes_and_without_passwords() {
     assert_eq!(client.connect(&request).1, ReasonCode::SUCCESS);
     client.publish("closed", b"", QoS::AtMostOnce, false);
     let entry = by_user.until("auth");
-    assert_eq!((&entry["user"], &entry["text"]), (&"ann".into(), &"accepted as the user ann".into()));
+    assert_eq!(
+        (&entry["user"], &entry["text"]),
+        (&"ann".into(), &"accepted as the user ann".into())
+    );
     let entry = by_user.until("auth");
     assert_eq!(entry["topic"], "closed");
     let text = entry["text"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! What lifts limits for good, as a file for `/etc/sysctl.d`.
+//! What lifts limits permanently, as a file for `/etc/sysctl.d`.
 
 use std::collections::BTreeMap;
 

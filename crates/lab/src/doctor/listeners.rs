@@ -27,11 +27,7 @@ struct Cap {
 
 const CAPS: [Cap; 3] = [
     Cap { name: "net.core.somaxconn", key: "backlog", asked: |one| one.backlog },
-    Cap {
-        name: "net.core.wmem_max",
-        key: "send_buffer_bytes",
-        asked: |one| one.send_buffer_bytes,
-    },
+    Cap { name: "net.core.wmem_max", key: "send_buffer_bytes", asked: |one| one.send_buffer_bytes },
     Cap {
         name: "net.core.rmem_max",
         key: "receive_buffer_bytes",

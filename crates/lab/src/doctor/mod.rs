@@ -304,16 +304,14 @@ mod tests {
             &needs(),
         );
         let mut rows = rows;
-        let larger = Row {
-            sysctl: Some("9000".to_owned()),
-            ..find(&rows, "net.core.somaxconn").clone()
-        };
+        let larger =
+            Row { sysctl: Some("9000".to_owned()), ..find(&rows, "net.core.somaxconn").clone() };
         rows.push(larger);
         rows.push(Row { host: Some("there".to_owned()), ..find(&rows, "fs.file-max").clone() });
         let text = sysctl_fragment(&rows, "a\nb = 1").expect("something limits");
         assert!(text.starts_with("# By tacho doctor, for a b = 1.\n"), "{text}");
         assert!(text.contains("\n# was: net.core.somaxconn = 1024\nnet.core.somaxconn = 9000\n"));
-        let buffers = "\n# was: net.ipv4.tcp_rmem = 4096 87380 65536\nnet.ipv4.tcp_rmem = 4096 87380 ";
+        let buffers = "# was: net.ipv4.tcp_rmem = 4096 87380 65536\nnet.ipv4.tcp_rmem = 4096 ";
         assert!(text.contains(buffers), "{text}");
         assert!(text.contains("\n# Not a setting of this file: ulimit -n 30064"), "{text}");
         assert_eq!(text.matches("\nfs.file-max = ").count(), 1);

@@ -44,9 +44,11 @@ enum BridgeCommand {
     ///
     /// Goes through `bridges.mqtt` key by key, and says of each line what differs here, what has no
     /// counterpart, and what is malformed. Passwords are not written.
-    #[command(after_help = "Exit codes: 0 all is translated, 99 something has no counterpart or is \
+    #[command(
+        after_help = "Exit codes: 0 all is translated, 99 something has no counterpart or is \
                             malformed, 104 the file cannot be read, or has no bridge that can be \
-                            translated.")]
+                            translated."
+    )]
     Import(ImportArguments),
 }
 

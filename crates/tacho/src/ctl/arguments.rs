@@ -103,7 +103,7 @@ pub(super) enum CtlCommand {
     Limits,
     /// How bridges stand
     Bridges,
-    /// Pause, drain, stop or run a bridge, until the broker ends
+    /// Make and remove bridges; pause, drain, stop and resume them
     Bridge {
         #[command(subcommand)]
         command: BridgeWish,
@@ -323,6 +323,33 @@ pub(super) struct BannedArguments {
 
 #[derive(Subcommand, Debug)]
 pub(super) enum BridgeWish {
+    /// Make the bridges of a file, which are stored beside the configuration. Needs the role
+    /// administrator
+    Add {
+        /// A file with [[bridges]], as in a broker's configuration
+        file: PathBuf,
+
+        /// Only this one of them
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+
+        /// In the place of a bridge of the same name that was made so
+        #[arg(long)]
+        replace: bool,
+
+        /// Drop what waits for that one
+        #[arg(long, requires = "replace")]
+        discard: bool,
+    },
+    /// Remove a bridge that was made so. Needs the role administrator
+    Remove {
+        /// Its name
+        name: String,
+
+        /// Drop what waits for it
+        #[arg(long)]
+        discard: bool,
+    },
     /// Close its connections; messages wait for it
     Pause {
         /// Its name

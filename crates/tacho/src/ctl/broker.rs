@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::Said;
-use super::arguments::{BridgeWish, ConfigArguments, PageArguments};
-use super::client::{CtlClient, encoded};
+use super::arguments::{ConfigArguments, PageArguments};
+use super::client::CtlClient;
 use super::shown::{Column, lines, list, more, number, rows_shown, text};
 use crate::exit::Failure;
-use crate::table::{bytes, printable, span};
+use crate::table::{bytes, span};
 
 const USERS: [Column; 3] = [
     ("user", |row| text(row, "user")),
@@ -29,9 +29,10 @@ const LIMITS: [Column; 3] = [
     ("at most", |row| text(row, "max")),
 ];
 
-const BRIDGES: [Column; 9] = [
+const BRIDGES: [Column; 10] = [
     ("bridge", |row| text(row, "name")),
     ("other broker", |row| text(row, "remote")),
+    ("from", |row| text(row, "source")),
     ("mode", |row| text(row, "mode")),
     ("state", |row| text(row, "state")),
     ("up", |row| format!("{}/{}", text(row, "connected"), list(row, "connections").len())),
@@ -122,22 +123,8 @@ pub(super) fn limits(client: &CtlClient) -> Result<Said, Failure> {
 
 pub(super) fn bridges(client: &CtlClient) -> Result<Said, Failure> {
     let answer = client.get("/bridges", &[])?;
-    let table = rows_shown(list(&answer, "bridges"), &BRIDGES, 4, "This broker has no bridges.");
+    let table = rows_shown(list(&answer, "bridges"), &BRIDGES, 5, "This broker has no bridges.");
     Ok(Said::new(answer, table))
-}
-
-pub(super) fn bridge(client: &CtlClient, command: &BridgeWish) -> Result<Said, Failure> {
-    let (name, mode, words) = match command {
-        BridgeWish::Pause { name } => (name, "paused", "is paused: messages wait for it"),
-        BridgeWish::Drain { name } => {
-            (name, "draining", "takes no new messages, and rests once those that wait are gone")
-        }
-        BridgeWish::Stop { name } => (name, "stopped", "is stopped"),
-        BridgeWish::Resume { name } => (name, "running", "forwards messages"),
-    };
-    let path = format!("/bridges/{}", encoded(name));
-    let answer = client.post(&path, &json!({"mode": mode}))?;
-    Ok(Said::new(answer, format!("{} {words}\n", printable(name))))
 }
 
 pub(super) fn journal(client: &CtlClient) -> Result<Said, Failure> {

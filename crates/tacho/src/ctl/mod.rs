@@ -3,6 +3,7 @@
 mod alarms;
 mod arguments;
 mod bans;
+mod bridges;
 mod broker;
 mod client;
 mod clients;
@@ -101,7 +102,7 @@ fn said(client: &CtlClient, command: &CtlCommand) -> Result<Said, Failure> {
         CtlCommand::Listeners => broker::listeners(client),
         CtlCommand::Limits => broker::limits(client),
         CtlCommand::Bridges => broker::bridges(client),
-        CtlCommand::Bridge { command } => broker::bridge(client, command),
+        CtlCommand::Bridge { command } => bridges::bridge(client, command),
         CtlCommand::Journal => broker::journal(client),
         CtlCommand::Top { command } => top::top(client, command),
         CtlCommand::Slow { limit } => top::slow(client, *limit),

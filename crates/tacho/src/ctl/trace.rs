@@ -89,8 +89,12 @@ fn shown(entry: &Value) -> String {
     let packet = if is_packet { text(entry, "packet") } else { String::new() };
     let fields = [("client_id", "client"), ("user", "user"), ("address", "address")];
     let given = fields.into_iter().filter(|(key, _)| !entry[key].is_null());
-    let mut parts: Vec<String> =
-        vec![given.map(|(key, name)| format!("{name}={}", text(entry, key))).collect::<Vec<_>>().join(" ")];
+    let mut parts: Vec<String> = vec![
+        given
+            .map(|(key, name)| format!("{name}={}", text(entry, key)))
+            .collect::<Vec<_>>()
+            .join(" "),
+    ];
     parts.extend(entry["topic"].as_str().map(str::to_owned));
     parts.push(text(entry, "text"));
     if let Some(payload) = entry["payload"].as_str() {
@@ -119,7 +123,10 @@ mod tests {
         let line = "01:01:01.000007Z  in     PUBLISH      client=a address=127.0.0.1:5  t?  \
                     qos=0 9 bytes  \"hello...\"";
         assert_eq!(shown(&entry), line);
-        let decision = json!({"kind": "route", "client_id": "a", "text": "to nobody"});
-        assert_eq!(shown(&decision), "00:00:00.000000Z  route               client=a  to nobody");
+        let decision = json!({"kind": "route", "client_id": "a", "text": "to no receiver"});
+        assert_eq!(
+            shown(&decision),
+            "00:00:00.000000Z  route               client=a  to no receiver"
+        );
     }
 }

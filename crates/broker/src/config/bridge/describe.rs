@@ -22,6 +22,7 @@ impl BridgeConfig {
             Some(Some(path)) => file.text("password_file", &path.display()),
             Some(None) => file.line("# password", "(not shown)"),
         }
+        file.line("enabled", self.enabled);
         file.line("clean_start", self.clean_start);
         match self.version.is_v5() {
             true => file.line("session_expiry_s", self.session_expiry_s),

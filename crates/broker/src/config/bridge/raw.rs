@@ -61,6 +61,8 @@ pub struct RawBridge {
     pub bridge_flag: Option<Spanned<bool>>,
     /// The bridge from the remote broker to this one.
     pub counterpart: Option<Spanned<String>>,
+    /// Whether it runs when the broker starts.
+    pub enabled: Option<bool>,
     /// Certificates.
     pub tls: Option<Spanned<RawBridgeTls>>,
     /// Rules to the remote broker.
@@ -277,6 +279,8 @@ impl RawBridge {
             ack_timeout_s: number_u32("ack_timeout_s", self.ack_timeout_s, 15, (0, DAY_S))?,
             bridge_flag: self.bridge_flag.map_or_else(|| !version.is_v5(), Spanned::into_inner),
             counterpart: counterpart(self.counterpart)?,
+            enabled: self.enabled.unwrap_or(true),
+            is_stored: false,
             egress: egress(self.egress)?,
             ingress: ingress(self.ingress, version)?,
             name: self.name.into_inner(),

@@ -351,7 +351,8 @@ mod tests {
     fn no_text_makes_it_stall() {
         for seed in 0..2_000_u64 {
             let mut random = fastrand::Rng::with_seed(seed);
-            let parts = ["a", "{", "}", "=", "\"", "[", "]", ",", "\n", "#", "${", "\\", ".", "\u{201c}"];
+            let parts =
+                ["a", "{", "}", "=", "\"", "[", "]", ",", "\n", "#", "${", "\\", ".", "\u{201c}"];
             let text: String = (0..40).map(|_| parts[random.usize(..parts.len())]).collect();
             let _ = parse(&text);
         }

@@ -44,7 +44,6 @@ struct Rule {
 pub(super) struct Translation {
     name: String,
     notes: Vec<ImportNote>,
-    is_off: bool,
     server: Option<(String, usize)>,
     is_secure: bool,
     has_password: Option<usize>,
@@ -66,7 +65,6 @@ impl Translation {
         Self {
             name: name.to_owned(),
             notes: Vec::new(),
-            is_off: false,
             server: None,
             is_secure: false,
             has_password: None,
@@ -91,7 +89,7 @@ impl Translation {
                 self.server = Some((text.clone(), line));
                 Ok(())
             }
-            "enable" => flag(&text).map(|is_on| self.is_off = !is_on),
+            "enable" => flag(&text).map(|is_on| self.line("enabled", is_on)),
             "ssl.enable" => flag(&text).map(|is_on| self.is_secure = is_on),
             "password" => {
                 self.has_password = Some(line);
@@ -334,11 +332,6 @@ impl Translation {
             self.notes.push(ImportNote { line, kind, text });
             return (String::new(), self.notes);
         };
-        if self.is_off {
-            let what = "`enable = false`: it is left out".to_owned();
-            self.note(line, ImportKind::NoCounterpart, what);
-            return (String::new(), self.notes);
-        }
         let rules = self.egress.text("egress") + &self.ingress.text("ingress");
         if rules.is_empty() {
             let what = "no rule of it is left: it is left out".to_owned();

@@ -63,11 +63,7 @@ pub fn import_emqx_bridges(text: &str) -> Result<ImportedBridges, String> {
         hocon::parse(text).map_err(|fault| format!("line {}: {}", fault.line, fault.what))?;
     let mut notes: Vec<ImportNote> = faults
         .into_iter()
-        .map(|fault| ImportNote {
-            line: fault.line,
-            kind: ImportKind::Malformed,
-            text: fault.what,
-        })
+        .map(|fault| ImportNote { line: fault.line, kind: ImportKind::Malformed, text: fault.what })
         .collect();
     let mut bridges: BTreeMap<String, Translation> = BTreeMap::new();
     for entry in entries {
@@ -75,7 +71,8 @@ pub fn import_emqx_bridges(text: &str) -> Result<ImportedBridges, String> {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         match path[..] {
             ["bridges", "mqtt", name, ..] => {
-                let bridge = bridges.entry(name.to_owned()).or_insert_with(|| Translation::new(name));
+                let bridge =
+                    bridges.entry(name.to_owned()).or_insert_with(|| Translation::new(name));
                 bridge.take(&path[3..].join("."), &value, line);
             }
             ["bridges", kind, ..] => {

@@ -71,7 +71,7 @@ pub(in crate::control) struct AlarmRow {
 
 /// How something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum AlarmStanding {
     /// Well, by the margin.
     Well,
     /// Neither: an alarm goes on, and none begins.
@@ -85,18 +85,18 @@ pub(super) enum Standing {
 pub(super) struct Finding {
     pub(super) alarm: AlarmKind,
     pub(super) subject: String,
-    pub(super) standing: Standing,
+    pub(super) standing: AlarmStanding,
     pub(super) text: String,
 }
 
 /// What a look has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum AlarmChange {
     Raised(AlarmRow),
     Ended(AlarmRow),
 }
 
-impl Change {
+impl AlarmChange {
     pub(super) const fn row(&self) -> &AlarmRow {
         match self {
             Self::Raised(row) | Self::Ended(row) => row,
@@ -104,7 +104,7 @@ impl Change {
     }
 }
 
-/// An alarm of now.
+/// A current alarm.
 #[derive(Debug)]
 struct Active {
     row: AlarmRow,
@@ -128,17 +128,17 @@ impl AlarmBook {
         findings: Vec<Finding>,
         now_ms: u64,
         clear_ms: u64,
-    ) -> Vec<Change> {
+    ) -> Vec<AlarmChange> {
         let mut changes = Vec::new();
         let mut seen = Vec::with_capacity(findings.len());
         for Finding { alarm, subject, standing, text } in findings {
             let key = (alarm, subject);
             if let Some(active) = self.active.get_mut(&key) {
                 active.note(standing, text, now_ms);
-            } else if standing == Standing::Wrong && self.active.len() < ACTIVE_MAX {
+            } else if standing == AlarmStanding::Wrong && self.active.len() < ACTIVE_MAX {
                 let (alarm, subject) = key.clone();
                 let row = AlarmRow { alarm, subject, text, since_ms: now_ms, ended_ms: None };
-                changes.push(Change::Raised(row.clone()));
+                changes.push(AlarmChange::Raised(row.clone()));
                 *self.raised.entry(alarm).or_default() += 1;
                 self.active.insert(key.clone(), Active { row, well_since_ms: None });
             }
@@ -156,7 +156,7 @@ impl AlarmBook {
                 self.past.pop_front();
             }
             self.past.push_back(row.clone());
-            changes.push(Change::Ended(row));
+            changes.push(AlarmChange::Ended(row));
         }
         changes
     }
@@ -181,13 +181,13 @@ impl AlarmBook {
 }
 
 impl Active {
-    fn note(&mut self, standing: Standing, text: String, now_ms: u64) {
+    fn note(&mut self, standing: AlarmStanding, text: String, now_ms: u64) {
         match standing {
-            Standing::Well => {
+            AlarmStanding::Well => {
                 self.well_since_ms.get_or_insert(now_ms);
             }
-            Standing::Between => self.well_since_ms = None,
-            Standing::Wrong => {
+            AlarmStanding::Between => self.well_since_ms = None,
+            AlarmStanding::Wrong => {
                 self.well_since_ms = None;
                 self.row.text = text;
             }
@@ -201,7 +201,7 @@ mod tests {
 
     const CLEAR_MS: u64 = 60_000;
 
-    fn found(standing: Standing, text: &str) -> Vec<Finding> {
+    fn found(standing: AlarmStanding, text: &str) -> Vec<Finding> {
         let (alarm, subject) = (AlarmKind::Disk, String::new());
         vec![Finding { alarm, subject, standing, text: text.to_owned() }]
     }
@@ -213,17 +213,17 @@ mod tests {
             let changes = book.take(found(standing, "full"), now_s * 1_000, CLEAR_MS);
             changes.len()
         };
-        assert_eq!(take(Standing::Between, 0), 0, "none begins in between");
-        assert_eq!(take(Standing::Wrong, 5), 1);
-        assert_eq!(take(Standing::Wrong, 10), 0);
-        assert_eq!(take(Standing::Well, 15), 0);
-        assert_eq!(take(Standing::Well, 74), 0, "not for long enough");
-        assert_eq!(take(Standing::Between, 75), 0, "the time begins anew");
-        assert_eq!(take(Standing::Well, 80), 0);
-        assert_eq!(take(Standing::Wrong, 100), 0, "it is the same alarm");
-        assert_eq!(take(Standing::Well, 110), 0);
-        assert_eq!(take(Standing::Well, 170), 1);
-        assert_eq!(take(Standing::Well, 175), 0);
+        assert_eq!(take(AlarmStanding::Between, 0), 0, "none begins in between");
+        assert_eq!(take(AlarmStanding::Wrong, 5), 1);
+        assert_eq!(take(AlarmStanding::Wrong, 10), 0);
+        assert_eq!(take(AlarmStanding::Well, 15), 0);
+        assert_eq!(take(AlarmStanding::Well, 74), 0, "not for long enough");
+        assert_eq!(take(AlarmStanding::Between, 75), 0, "the time begins anew");
+        assert_eq!(take(AlarmStanding::Well, 80), 0);
+        assert_eq!(take(AlarmStanding::Wrong, 100), 0, "it is the same alarm");
+        assert_eq!(take(AlarmStanding::Well, 110), 0);
+        assert_eq!(take(AlarmStanding::Well, 170), 1);
+        assert_eq!(take(AlarmStanding::Well, 175), 0);
         assert_eq!((book.active_of(AlarmKind::Disk), book.raised_of(AlarmKind::Disk)), (0, 1));
         let past = book.past();
         assert_eq!((past[0].since_ms, past[0].ended_ms), (5_000, Some(170_000)));
@@ -232,9 +232,9 @@ mod tests {
     #[test]
     fn what_is_not_there_any_more_is_no_alarm() {
         let mut book = AlarmBook::default();
-        book.take(found(Standing::Wrong, "full"), 0, CLEAR_MS);
+        book.take(found(AlarmStanding::Wrong, "full"), 0, CLEAR_MS);
         let changes = book.take(Vec::new(), 1_000, CLEAR_MS);
-        assert!(matches!(&changes[..], [Change::Ended(row)] if row.ended_ms == Some(1_000)));
+        assert!(matches!(&changes[..], [AlarmChange::Ended(row)] if row.ended_ms == Some(1_000)));
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
             let finding = |at: usize| Finding {
                 alarm: AlarmKind::Bridge,
                 subject: format!("b{at}"),
-                standing: Standing::Wrong,
+                standing: AlarmStanding::Wrong,
                 text: String::new(),
             };
             (0..count).map(finding).collect()

@@ -8,7 +8,7 @@ use rustix::process::{Resource, getrlimit};
 use tacho_journal::{Condition, Journal};
 use tacho_net::{clock, memory_bytes};
 
-use super::book::{AlarmKind, Finding, Standing};
+use super::book::{AlarmKind, AlarmStanding, Finding};
 use crate::bridge::{BridgeMode, State, Status};
 use crate::certificates::Certificates;
 use crate::config::AlarmSettings;
@@ -118,7 +118,7 @@ impl Looker {
             3 => "publishers are throttled",
             _ => "connections are refused",
         };
-        let standing = if level >= min { Standing::Wrong } else { Standing::Well };
+        let standing = if level >= min { AlarmStanding::Wrong } else { AlarmStanding::Well };
         let text = format!("shard {shard} sheds load, level {level}: {what}");
         Some(finding(AlarmKind::Overload, standing, text))
     }
@@ -133,10 +133,10 @@ impl Looker {
         ends.map(|(path, end_s)| {
             let left_s = end_s - now_s;
             let standing = match left_s {
-                _ if left_s < days_min * DAY_S => Standing::Wrong,
+                _ if left_s < days_min * DAY_S => AlarmStanding::Wrong,
                 // It has been renewed.
-                _ if left_s >= (days_min + 1) * DAY_S => Standing::Well,
-                _ => Standing::Between,
+                _ if left_s >= (days_min + 1) * DAY_S => AlarmStanding::Well,
+                _ => AlarmStanding::Between,
             };
             let text = match left_s.div_euclid(DAY_S) {
                 ..0 => "the certificate has expired: clients refuse it".to_owned(),
@@ -157,11 +157,11 @@ impl Looker {
         let down = status.links.iter().filter(|link| link.state != State::Up);
         let longest = down.min_by_key(|link| link.since_ns.max(view.started_ns));
         let (standing, text) = match longest {
-            None => (Standing::Well, String::new()),
+            None => (AlarmStanding::Well, String::new()),
             Some(link) => {
                 let since_ns = link.since_ns.max(view.started_ns);
                 let is_long = now_ns.saturating_sub(since_ns) >= patience_ns;
-                let standing = if is_long { Standing::Wrong } else { Standing::Between };
+                let standing = if is_long { AlarmStanding::Wrong } else { AlarmStanding::Between };
                 let why = link.problem.as_deref().unwrap_or("no answer yet");
                 let (up, all) = (status.connected, status.links.len());
                 (standing, format!("{up} of {all} connections are up: {why}"))
@@ -182,13 +182,13 @@ impl Looker {
             Condition::Displaced => Some("the data directory was moved, removed or replaced"),
         };
         let (standing, text) = match condition {
-            Some(why) => (Standing::Wrong, format!("the journal takes nothing new: {why}")),
+            Some(why) => (AlarmStanding::Wrong, format!("the journal takes nothing new: {why}")),
             None if is_damaged => {
                 let text = "the disk has damaged it within the last hour: `tacho journal check` \
                             names files and bytes";
-                (Standing::Wrong, text.to_owned())
+                (AlarmStanding::Wrong, text.to_owned())
             }
-            None => (Standing::Well, String::new()),
+            None => (AlarmStanding::Well, String::new()),
         };
         finding(AlarmKind::Journal, standing, text)
     }
@@ -204,24 +204,23 @@ impl Looker {
         let standing = rising(share, (max, self.settings.margin_percent));
         Some(finding(AlarmKind::Descriptors, standing, text))
     }
-
 }
 
 /// Of a value that must not be as much as this.
-fn rising(value: u64, (max, margin): (u32, u32)) -> Standing {
+fn rising(value: u64, (max, margin): (u32, u32)) -> AlarmStanding {
     match u64::from(max) {
-        max if value >= max => Standing::Wrong,
-        max if value < max.saturating_sub(margin.into()).max(1) => Standing::Well,
-        _ => Standing::Between,
+        max if value >= max => AlarmStanding::Wrong,
+        max if value < max.saturating_sub(margin.into()).max(1) => AlarmStanding::Well,
+        _ => AlarmStanding::Between,
     }
 }
 
 /// Of a value that must be at least this.
-fn falling(value: u64, (min, margin): (u32, u32)) -> Standing {
+fn falling(value: u64, (min, margin): (u32, u32)) -> AlarmStanding {
     match u64::from(min) {
-        min if value < min => Standing::Wrong,
-        min if value >= (min + u64::from(margin)).min(100) => Standing::Well,
-        _ => Standing::Between,
+        min if value < min => AlarmStanding::Wrong,
+        min if value >= (min + u64::from(margin)).min(100) => AlarmStanding::Well,
+        _ => AlarmStanding::Between,
     }
 }
 
@@ -234,7 +233,7 @@ impl Damage {
     }
 }
 
-fn finding(alarm: AlarmKind, standing: Standing, text: String) -> Finding {
+fn finding(alarm: AlarmKind, standing: AlarmStanding, text: String) -> Finding {
     Finding { alarm, subject: String::new(), standing, text }
 }
 
@@ -249,11 +248,20 @@ mod tests {
     #[test]
     fn a_value_is_well_only_by_the_margin() {
         let of = |value| rising(value, (90, 5));
-        assert_eq!([of(90), of(85), of(84)], [Standing::Wrong, Standing::Between, Standing::Well]);
+        assert_eq!(
+            [of(90), of(85), of(84)],
+            [AlarmStanding::Wrong, AlarmStanding::Between, AlarmStanding::Well]
+        );
         let of = |value| falling(value, (10, 5));
-        assert_eq!([of(9), of(14), of(15)], [Standing::Wrong, Standing::Between, Standing::Well]);
+        assert_eq!(
+            [of(9), of(14), of(15)],
+            [AlarmStanding::Wrong, AlarmStanding::Between, AlarmStanding::Well]
+        );
         // Where the margin goes beyond what there is.
-        assert_eq!((rising(0, (3, 5)), falling(100, (99, 5))), (Standing::Well, Standing::Well));
+        assert_eq!(
+            (rising(0, (3, 5)), falling(100, (99, 5))),
+            (AlarmStanding::Well, AlarmStanding::Well)
+        );
     }
 
     #[test]

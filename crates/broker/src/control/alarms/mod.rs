@@ -1,4 +1,4 @@
-//! Alarms: what needs somebody to look at the broker, with hysteresis, current and past.
+//! Alarms: what needs an operator to look at the broker, with hysteresis, current and past.
 //!
 //! An alarm begins when a value is past its threshold, and ends when all has been well for a while
 //! by a margin: one that goes up and down is one alarm. Looks are on a thread of their own, since a
@@ -21,7 +21,7 @@ use crate::config::{AlarmSettings, Config};
 use crate::events::{Event, EventKind};
 use crate::shard::Shared;
 
-use book::{AlarmBook, Change};
+use book::{AlarmBook, AlarmChange};
 pub(super) use book::{AlarmKind, AlarmRow};
 use look::Looker;
 
@@ -34,7 +34,7 @@ impl Alarms {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of now, the newest first.
+    /// The current ones, the newest first.
     pub(super) fn active(&self) -> Vec<AlarmRow> {
         self.book().active()
     }
@@ -53,7 +53,7 @@ impl Alarms {
     /// The metrics.
     pub(super) fn write(&self, exposition: &mut Exposition) {
         let counts = self.counts();
-        let help = "Alarms of now.";
+        let help = "Current alarms.";
         let mut family = exposition.family("tacho_alarms", help, Kind::Gauge);
         for (kind, active, _) in counts {
             family.sample(&[("alarm", &kind.name())], active);
@@ -69,9 +69,9 @@ impl Alarms {
     pub(super) fn sys_values(&self) -> Vec<(String, String)> {
         let counts = self.counts();
         let total: usize = counts.iter().map(|(_, active, _)| active).sum();
-        let own = counts.iter().map(|(kind, active, _)| {
-            (format!("alarms/{}", kind.name()), active.to_string())
-        });
+        let own = counts
+            .iter()
+            .map(|(kind, active, _)| (format!("alarms/{}", kind.name()), active.to_string()));
         [("alarms/active".to_owned(), total.to_string())].into_iter().chain(own).collect()
     }
 }
@@ -121,19 +121,21 @@ impl AlarmWatch {
     }
 }
 
-fn tell(change: &Change) {
+fn tell(change: &AlarmChange) {
     let AlarmRow { alarm, subject, text, .. } = change.row();
     let subject = if subject.is_empty() { String::new() } else { format!(" {subject}") };
     match change {
-        Change::Raised(_) => tracing::warn!("alarm {}{subject}: {text}", alarm.name()),
-        Change::Ended(_) => tracing::info!("alarm {}{subject} has ended: {text}", alarm.name()),
+        AlarmChange::Raised(_) => tracing::warn!("alarm {}{subject}: {text}", alarm.name()),
+        AlarmChange::Ended(_) => {
+            tracing::info!("alarm {}{subject} has ended: {text}", alarm.name())
+        }
     }
 }
 
-fn event_of(change: Change, now_ms: u64) -> Event {
+fn event_of(change: AlarmChange, now_ms: u64) -> Event {
     let (kind, row) = match change {
-        Change::Raised(row) => (EventKind::AlarmRaised, row),
-        Change::Ended(row) => (EventKind::AlarmEnded, row),
+        AlarmChange::Raised(row) => (EventKind::AlarmRaised, row),
+        AlarmChange::Ended(row) => (EventKind::AlarmEnded, row),
     };
     let AlarmRow { alarm, subject, text, .. } = row;
     let reason = if subject.is_empty() { text } else { format!("{subject}: {text}") };

@@ -1,23 +1,48 @@
 //! Bridges: how they stand, and what operators want of them.
 
+use std::sync::Arc;
+
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
+use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tacho_http::{ApiError, body, json};
 
 use super::Api;
+use super::answers::query;
+use super::bridge_store::parse;
 use super::gate::Caller;
 use crate::access::{AuditEvent, Name};
-use crate::bridge::BridgeMode;
+use crate::bridge::{Bridge, BridgeMode, Bridges};
+use crate::config::BridgeConfig;
 use crate::control::bridges::BridgeList;
 use crate::query::Query as Ask;
+
+/// Connections of all bridges since the start: links are numbered, and numbers never used again.
+const CONNECTIONS_EVER_MAX: usize = 60_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BridgeChange {
     mode: BridgeMode,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ReplaceQuery {
+    /// One of the same name is replaced.
+    replace: bool,
+    /// What waits for that one is dropped.
+    discard: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RemoveQuery {
+    discard: bool,
 }
 
 /// What is wanted of a bridge from now on.
@@ -27,6 +52,33 @@ pub(super) struct BridgeChanged {
     mode: BridgeMode,
     /// What was wanted before.
     before: BridgeMode,
+}
+
+/// A bridge was made.
+#[derive(Serialize)]
+pub(super) struct BridgeMade {
+    name: String,
+    /// It outlives the broker.
+    lasting: bool,
+    /// Messages that may come back.
+    warnings: Vec<String>,
+}
+
+impl Api {
+    fn note_bridge(&self, caller: &Caller, action: &'static str, name: &str) {
+        let bridge = Some(Name::new(name));
+        self.note(caller, action, AuditEvent { bridge, ..AuditEvent::default() });
+    }
+
+    /// Has all shards know these bridges.
+    async fn set_bridges(&self, bridges: Arc<Bridges>) -> Result<(), ApiError> {
+        self.view().bridges.set(Arc::clone(&bridges));
+        for shard in 0..self.view().stats.len() {
+            let bridges = Arc::clone(&bridges);
+            self.view().ask(shard, |reply| Ask::SetBridges(bridges, reply)).await?;
+        }
+        Ok(())
+    }
 }
 
 pub(super) async fn list(State(api): State<Api>) -> Json<BridgeList> {
@@ -40,10 +92,9 @@ pub(super) async fn change(
     bytes: Result<Bytes, BytesRejection>,
 ) -> Result<Json<BridgeChanged>, ApiError> {
     let BridgeChange { mode } = json(&body(bytes)?)?;
-    let view = api.view();
-    let Some((place, bridge)) = view.bridges.find(&name) else {
-        return Err(ApiError::not_found(format!("there is no bridge '{name}'")));
-    };
+    let _one_at_a_time = api.0.bridging.lock().await;
+    let (view, bridges) = (api.view(), api.view().bridges.now());
+    let (place, bridge) = bridges.find(&name).ok_or_else(|| no_bridge(&name))?;
     let before = bridge.mode();
     bridge.set_mode(mode);
     for shard in 0..view.stats.len() {
@@ -55,7 +106,97 @@ pub(super) async fn change(
         BridgeMode::Draining => "drain_bridge",
         BridgeMode::Stopped => "stop_bridge",
     };
-    let of = Some(Name::new(&name));
-    api.note(&caller, action, AuditEvent { bridge: of, ..AuditEvent::default() });
+    api.note_bridge(&caller, action, &name);
     Ok(Json(BridgeChanged { name, mode, before }))
+}
+
+fn no_bridge(name: &str) -> ApiError {
+    ApiError::not_found(format!("there is no bridge '{name}'"))
+}
+
+/// Whether an operator may remove a bridge.
+fn may_remove(bridge: &Bridge, discard: bool) -> Result<(), ApiError> {
+    let name = &bridge.config().name;
+    if !bridge.config().is_stored {
+        let message = format!("bridge '{name}' is in the configuration: change it there");
+        return Err(ApiError::conflict(message));
+    }
+    let figures = bridge.status().figures;
+    let waiting = figures.buffered_messages + figures.inflight;
+    match discard || waiting == 0 {
+        true => Ok(()),
+        false => Err(ApiError::conflict(format!(
+            "{waiting} messages wait for bridge '{name}': drain it first, or discard them"
+        ))),
+    }
+}
+
+pub(super) async fn add(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    asked: Result<Query<ReplaceQuery>, QueryRejection>,
+    bytes: Result<Bytes, BytesRejection>,
+) -> Result<(StatusCode, Json<BridgeMade>), ApiError> {
+    let ReplaceQuery { replace, discard } = query(asked)?;
+    let keys: Map<String, Value> = json(&body(bytes)?)?;
+    let config = parse(&keys).map_err(|why| ApiError::about("bridge", why))?;
+    let name = config.name.clone();
+    let _one_at_a_time = api.0.bridging.lock().await;
+    let bridges = api.view().bridges.now();
+    let former = bridges.find(&name).map(|(_, bridge)| bridge);
+    if let Some(former) = former {
+        if !replace {
+            let message = format!("there is a bridge '{name}' already");
+            return Err(ApiError::conflict(message));
+        }
+        may_remove(former, discard)?;
+    }
+    check_beside(&config, &bridges)?;
+    let all =
+        bridges.with(&config).map_err(|error| ApiError::about("bridge", error.to_string()))?;
+    api.broker().bridges.put(&name, keys)?;
+    if let Some(former) = former {
+        former.remove();
+    }
+    api.set_bridges(Arc::new(all)).await?;
+    api.note_bridge(&caller, "add_bridge", &name);
+    let (lasting, warnings) = (api.broker().bridges.is_lasting(), config.warnings());
+    Ok((StatusCode::CREATED, Json(BridgeMade { name, lasting, warnings })))
+}
+
+/// Whether a bridge fits to the others that there are.
+fn check_beside(config: &BridgeConfig, bridges: &Bridges) -> Result<(), ApiError> {
+    let mut others = bridges.present().map(|other| other.config());
+    let conflict = others.find_map(|other| {
+        (other.name != config.name).then(|| config.conflict_with(other)).flatten()
+    });
+    if let Some(why) = conflict {
+        return Err(ApiError::conflict(why));
+    }
+    let ever = bridges.connections_ever() + usize::from(config.connections);
+    match ever <= CONNECTIONS_EVER_MAX {
+        true => Ok(()),
+        false => Err(ApiError::conflict(format!(
+            "bridges have had {CONNECTIONS_EVER_MAX} connections since the broker started: restart \
+             it first"
+        ))),
+    }
+}
+
+pub(super) async fn remove(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    asked: Result<Query<RemoveQuery>, QueryRejection>,
+) -> Result<StatusCode, ApiError> {
+    let RemoveQuery { discard } = query(asked)?;
+    let _one_at_a_time = api.0.bridging.lock().await;
+    let bridges = api.view().bridges.now();
+    let (_, bridge) = bridges.find(&name).ok_or_else(|| no_bridge(&name))?;
+    may_remove(bridge, discard)?;
+    api.broker().bridges.remove(&name)?;
+    bridge.remove();
+    api.set_bridges(Arc::clone(&bridges)).await?;
+    api.note_bridge(&caller, "remove_bridge", &name);
+    Ok(StatusCode::NO_CONTENT)
 }

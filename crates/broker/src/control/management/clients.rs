@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use tacho_access::AddressRange;
 use tacho_http::ApiError;
 
+use super::Api;
 use super::answers::{no_client, no_cursor, query, rows};
 use super::cursor;
 use super::gate::Caller;
-use super::Api;
 use crate::access::{AuditEvent, Name};
 use crate::control::pages::{ClientPage, PageStart};
 use crate::keys::{ClientKey, TenantId};

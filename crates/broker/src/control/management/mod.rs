@@ -7,6 +7,7 @@
 mod alarms;
 mod answers;
 mod bans;
+mod bridge_store;
 mod bridges;
 mod clients;
 mod configuration;
@@ -51,6 +52,7 @@ use gate::{Caller, KeyGate};
 use topics::CountedTopics;
 use trace::RunningTraces;
 
+pub(crate) use bridge_store::BridgeStore;
 pub(crate) use socket::BoundSocket;
 pub use socket::{SocketError, folder as management_folder};
 pub(crate) use store::ManagementStore;
@@ -69,6 +71,7 @@ pub(crate) struct ManagedBroker {
     /// The addresses that the broker listens on.
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) store: ManagementStore,
+    pub(crate) bridges: BridgeStore,
 }
 
 /// Where the API is served.
@@ -111,6 +114,8 @@ struct ApiShared {
     topics: CountedTopics,
     /// Held while publishes are counted: for one at a time.
     counting: Mutex<()>,
+    /// Held while bridges are changed: one at a time.
+    bridging: Mutex<()>,
 }
 
 impl Api {
@@ -161,6 +166,7 @@ pub(super) async fn serve(view: Arc<View>, broker: ManagedBroker, doors: Doors) 
         traces: RunningTraces::default(),
         topics: CountedTopics::default(),
         counting: Mutex::default(),
+        bridging: Mutex::default(),
     }));
     let Doors { socket, listener } = doors;
     tokio::join!(serve_socket(api.clone(), socket), serve_http(api, listener));

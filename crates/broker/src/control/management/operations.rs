@@ -7,8 +7,8 @@ use axum::{Json, Router};
 use tacho_http::{ApiDescription, ApiError, Operation, RequestBody, Role};
 
 use super::{
-    Api, alarms, bans, bridges, clients, configuration, events, gate, groups, keys, publish, retained, status,
-    subscribers, top, topics, trace, users,
+    Api, alarms, bans, bridges, clients, configuration, events, gate, groups, keys, publish,
+    retained, status, subscribers, top, topics, trace, users,
 };
 
 /// Where all of them are.
@@ -55,7 +55,7 @@ const TRACE: [&str; 8] =
     ["client_id", "user", "address", "topic", "payload", "payload_bytes", "seconds", "bytes"];
 
 /// All operations.
-const OPERATIONS: [Operation; 41] = [
+const OPERATIONS: [Operation; 43] = [
     view("/status", "status", "The broker in a few figures", &[], "Status"),
     view("/session", "session", "What the caller of this request may do", &[], "Caller"),
     view("/clients", "clients", "Clients, filtered, page by page", &CLIENTS, "ClientPage"),
@@ -137,6 +137,22 @@ const OPERATIONS: [Operation; 41] = [
     view("/listeners", "listeners", "Where clients connect", &[], "ListenerList"),
     view("/limits", "limits", "The broker's limits, and how much is used", &[], "LimitList"),
     view("/bridges", "bridges", "Bridges and their connections", &[], "BridgeList"),
+    administer(act(
+        ("post", "/bridges"),
+        "add_bridge",
+        "Make a bridge; with replace=true in the place of one that was made so",
+        RequestBody::Json("BridgeConfiguration"),
+        &["replace", "discard"],
+        (201, "BridgeMade"),
+    )),
+    administer(act(
+        ("delete", "/bridges/{name}"),
+        "remove_bridge",
+        "Remove a bridge that was made so",
+        NONE,
+        &["discard"],
+        (204, ""),
+    )),
     act(
         ("post", "/bridges/{name}"),
         "change_bridge",
@@ -270,6 +286,8 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "limits" => get(status::limits),
         "bridges" => get(bridges::list),
         "change_bridge" => post(bridges::change),
+        "add_bridge" => post(bridges::add),
+        "remove_bridge" => delete(bridges::remove),
         "alarms" => get(alarms::list),
         "journal" => get(status::journal),
         "config" => get(configuration::effective),

@@ -314,7 +314,7 @@ fn hash_of(key: &str) -> String {
 }
 
 /// Replaces a file as a whole: after a crash it is the old one or the new one.
-fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;

@@ -7,7 +7,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use serde::{Deserialize, Serialize};
 use tacho_http::ApiError;
-use tacho_topic::{Filter, Group, TopicFilter, matches};
+use tacho_topic::{Filter, Group, TopicFilter};
 
 use super::Api;
 use super::answers::{no_cursor, query, rows, topic};
@@ -171,9 +171,7 @@ fn groups_of(api: &Api, topic: &str) -> Vec<GroupRow> {
 }
 
 fn bridges_of(api: &Api, topic: &str) -> Vec<String> {
-    let forwards = |bridge: &&crate::config::BridgeConfig| {
-        bridge.egress.iter().any(|rule| matches(rule.filter.as_str(), topic))
-    };
-    let bridges = api.broker().config.bridges.iter().filter(forwards);
-    bridges.map(|bridge| bridge.name.clone()).collect()
+    let all = api.view().bridges.now();
+    let forwards = all.present().filter(|b| b.mode().takes() && b.egress(topic).is_some());
+    forwards.map(|bridge| bridge.config().name.clone()).collect()
 }

@@ -179,7 +179,7 @@ pub(super) async fn publishers(
         return Err(ApiError::about("seconds", message));
     }
     let _one_at_a_time = api.0.counting.try_lock().map_err(|_| {
-        let message = "publishes are being counted for somebody else: try again later";
+        let message = "publishes are being counted for another request: try again later";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message)
     })?;
     let (view, began_ns) = (api.view(), clock::now_ns());

@@ -4,12 +4,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::Extension;
 use futures_util::stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -66,14 +66,14 @@ enum PayloadName {
 }
 
 /// A trace that was asked for.
-struct Wanted {
+struct WantedTrace {
     filter: TraceFilter,
     shape: PayloadShape,
     seconds: u64,
     bytes: u64,
 }
 
-impl Wanted {
+impl WantedTrace {
     fn parse(query: TraceQuery) -> Result<Self, ApiError> {
         let TraceQuery { client_id, user, address, topic, .. } = query;
         let addresses = address.as_deref().map(AddressRange::parse).transpose();
@@ -139,7 +139,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         let (view, set) = (self.api.view(), self.api.0.traces.remove(self.place));
         for shard in 0..view.stats.len() {
-            // Nobody waits for the answer; a shard that has ended traces no more.
+            // The answer does not matter; a shard that has ended traces no more.
             let query = Ask::Trace(Arc::clone(&set), oneshot::channel().0);
             view.remote.post(shard, Mail::Query(Box::new(query)));
         }
@@ -222,7 +222,7 @@ pub(super) async fn trace(
     Extension(caller): Extension<Caller>,
     parsed: Result<Query<TraceQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let Wanted { filter, shape, seconds, bytes } = Wanted::parse(query(parsed)?)?;
+    let WantedTrace { filter, shape, seconds, bytes } = WantedTrace::parse(query(parsed)?)?;
     let name = |text: &Option<String>| text.as_deref().map(Name::new);
     let event = AuditEvent {
         client_id: name(&filter.client_id),

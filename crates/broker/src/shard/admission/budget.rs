@@ -124,6 +124,7 @@ impl Shard {
             return None;
         }
         if self.sessions[slot].version() == Version::V5 {
+            self.trace_publish_in(net, slot, topic, publish);
             return Some(self.refuse_new_publish(net, conn, slot, publish.qos, packet_id));
         }
         Some(self.hold_for_budget(net, conn, slot))

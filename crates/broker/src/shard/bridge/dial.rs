@@ -56,7 +56,7 @@ impl Shard {
     fn look_at_answers(&mut self, net: &mut Net, link: LinkIndex) {
         let entry = &mut self.bridges.all[link.index()];
         let now_ns = net.now_ns();
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         let (Some(conn), Some(session)) = (entry.conn, self.sessions.get(entry.slot)) else {
             return;
         };
@@ -84,8 +84,8 @@ impl Shard {
         }
         let waits = entry.stage == Stage::Up
             && entry.unsubscribing == Asking::Wanted
-            && self.shared.bridges.at(entry.bridge).may_others_subscribe(entry.number);
-        let drains = self.shared.bridges.at(entry.bridge).mode() == BridgeMode::Draining;
+            && self.bridges.known.at(entry.bridge).may_others_subscribe(entry.number);
+        let drains = self.bridges.known.at(entry.bridge).mode() == BridgeMode::Draining;
         let waits = waits || drains && !entry.rests;
         let look_ns = waits.then(|| net.now_ns() + LOOK_AT_OTHERS_NS);
         let due_ns = entry.protocol.next_timeout().into_iter().chain(look_ns).min();
@@ -98,7 +98,7 @@ impl Shard {
     fn dial(&mut self, net: &mut Net, link: LinkIndex) {
         self.drop_expired(net, link);
         let entry = &mut self.bridges.all[link.index()];
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         entry.attempts = entry.attempts.wrapping_add(1);
         let connecting = match bridge.addresses.next(entry.attempts) {
             Ok(address) => {
@@ -204,7 +204,7 @@ impl Shard {
         let entry = &mut self.bridges.all[link.index()];
         entry.stage = Stage::Disconnected;
         let slot = entry.slot;
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         if let Some(stats) = bridge.stats(entry.number) {
             stats.set_down(net.now_ns(), why.to_owned());
         }

@@ -39,7 +39,7 @@ impl Shard {
         let session = &self.sessions[slot];
         let Some(link) = session.link() else { return BatchSeq::DONE };
         let entry = &self.bridges.all[link.index()];
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         let rule = target.subscription_ids.as_slice().first();
         let rule = rule.and_then(|id| bridge.config().egress.get(*id as usize - 1));
         let Some(rule) = rule else { return BatchSeq::DONE };
@@ -85,7 +85,7 @@ impl Shard {
         let Some(link) = self.sessions[slot].link() else { return };
         let written = self.write_mapped(net, link, conn, delivery, packet_id, dup);
         let entry = &self.bridges.all[link.index()];
-        let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
+        let stats = self.bridges.known.at(entry.bridge).stats(entry.number);
         match written {
             Written::Sent => {
                 if let Some(stats) = stats {
@@ -121,7 +121,7 @@ impl Shard {
         let Body::Here(message) = &delivery.message.message else { return Written::Unmapped };
         let links = &mut self.bridges;
         let entry = &links.all[link.index()];
-        let (bridge, header) = (self.shared.bridges.at(entry.bridge), message.header());
+        let (bridge, header) = (links.known.at(entry.bridge), message.header());
         let Some(rule) = rule_of(bridge, delivery, &header.topic) else {
             return Written::Unmapped;
         };

@@ -19,7 +19,7 @@ impl Shard {
     /// The TCP connection is established: sends CONNECT, after the TLS handshake if there is one.
     pub(super) fn greet(&mut self, net: &mut Net, link: LinkIndex, conn: ConnId) {
         let entry = &mut self.bridges.all[link.index()];
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         let config = bridge.config();
         match bridge.tls.as_ref().map(|tls| tls.filter()).transpose() {
             Ok(None) => {}
@@ -89,7 +89,7 @@ impl Shard {
             self.bridges.all[link.index()].stage = Stage::Up;
             return self.greet_again(net, link);
         }
-        let bridge = self.shared.bridges.at(self.bridges.all[link.index()].bridge);
+        let bridge = self.bridges.known.at(self.bridges.all[link.index()].bridge);
         let qos_max = connack.properties.maximum_qos.unwrap_or(QoS::ExactlyOnce);
         if qos_max == QoS::AtMostOnce && !sends_qos0_only(bridge) {
             let why = "it takes QoS 0 only: set `qos = 0` in every [[bridges.egress]]";
@@ -122,7 +122,7 @@ impl Shard {
     /// Records the state of the remote session from CONNACK. True if another CONNECT must follow.
     fn needs_another_greeting(&mut self, link: LinkIndex, session_present: bool) -> bool {
         let entry = &mut self.bridges.all[link.index()];
-        let config = self.shared.bridges.at(entry.bridge).config();
+        let config = self.bridges.known.at(entry.bridge).config();
         if session_present && entry.peer == PeerSession::Unknown && !config.egress.is_empty() {
             // A session from an earlier start of this broker: identifiers could collide
             // [MQTT-3.2.2-4].
@@ -142,7 +142,7 @@ impl Shard {
     fn link_up(&mut self, net: &Net, link: LinkIndex, connack: &ConnAck<'_>, qos_max: QoS) {
         let now_ns = net.now_ns();
         let entry = &mut self.bridges.all[link.index()];
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         let (config, properties) = (bridge.config(), &connack.properties);
         let keep_alive_s = properties.server_keep_alive_s.unwrap_or(config.keep_alive_s);
         entry.protocol.accepted(now_ns, keep_alive_s);
@@ -183,7 +183,7 @@ impl Shard {
         qos_max: QoS,
     ) {
         let (entry, limits) = (&self.bridges.all[link.index()], &self.shared.limits);
-        let version = self.shared.bridges.at(entry.bridge).config().version;
+        let version = self.bridges.known.at(entry.bridge).config().version;
         let properties = &connack.properties;
         let aliases_max = properties.topic_alias_maximum.unwrap_or(0);
         let params = ConnectParams {

@@ -169,7 +169,7 @@ impl Shard {
         }
         if self.sessions[slot].machine.inflight_len() < before {
             let entry = &self.bridges.all[link.index()];
-            let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
+            let stats = self.bridges.known.at(entry.bridge).stats(entry.number);
             // An error in PUBCOMP only means that the identifier is no longer known.
             let is_refused = kind != AckKind::PubComp && ack.reason.is_error();
             if let Some(stats) = stats {
@@ -189,7 +189,7 @@ impl Shard {
         if !entry.told_refusal.may_tell(net.now_ns(), TOLD_AGAIN_NS) {
             return;
         }
-        let bridge = &*self.shared.bridges.at(entry.bridge).config().name;
+        let bridge = &*self.bridges.known.at(entry.bridge).config().name;
         tracing::warn!(bridge, %reason, "the other broker refused a message, it is dropped");
     }
 
@@ -197,7 +197,7 @@ impl Shard {
     #[cold]
     pub(super) fn drop_circulating(&mut self, net: &Net, link: LinkIndex, topic: &str) {
         let entry = &mut self.bridges.all[link.index()];
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         if let Some(stats) = bridge.stats(entry.number) {
             stats.dropped_looped.increment();
         }
@@ -232,7 +232,7 @@ impl Shard {
     ) -> Flow {
         let entry = &self.bridges.all[link.index()];
         let slot = entry.slot;
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         let session = &mut self.sessions[slot];
         let alias = publish.properties.topic_alias;
         let aliased = match session.machine.resolve_alias(publish.topic, alias) {
@@ -256,7 +256,7 @@ impl Shard {
             return Flow::Hold;
         }
         let entry = &self.bridges.all[link.index()];
-        let stats = self.shared.bridges.at(entry.bridge).stats(entry.number);
+        let stats = self.bridges.known.at(entry.bridge).stats(entry.number);
         if let Some(stats) = stats {
             stats.received.increment();
         }

@@ -12,7 +12,7 @@ use tacho_session::Link;
 use tacho_session::server::{self, Restored, SessionLimits};
 
 use super::{Asking, BridgeLink, Granted, Introduction, PeerSession, Stage, Tenure};
-use crate::bridge::LINK_EXPIRY_S;
+use crate::bridge::{Bridges, LINK_EXPIRY_S};
 use crate::config::Level;
 use crate::delivery::Copy;
 use crate::keys::{ClientKey, LinkIndex, SessionSlot, stable_hash};
@@ -28,7 +28,7 @@ impl Shard {
         key: &ClientKey,
         is_journaled: bool,
     ) -> SessionLimits {
-        let bridge = key.link().and_then(|(name, _)| self.shared.bridges.find(name));
+        let bridge = key.link().and_then(|(name, _)| self.bridges.known.find(name));
         match bridge {
             Some((_, bridge)) => bridge.session_limits(self.limits()),
             None => self.session_limits(is_journaled),
@@ -38,7 +38,7 @@ impl Shard {
     /// Creates a link for every restored bridge session, and a session for every link without one.
     /// Called once, before the loop runs.
     pub(in crate::shard) fn make_links(&mut self) {
-        let bridges = Arc::clone(&self.shared.bridges);
+        let bridges = Arc::clone(&self.bridges.known);
         for (place, bridge) in bridges.iter().enumerate() {
             for number in 0..bridge.config().connections {
                 if bridges.shard_of(bridge, number) == self.id {
@@ -61,17 +61,67 @@ impl Shard {
                 _ => self.bridges.orphans.push(slot),
             }
         }
-        if bridges.is_empty() {
-            return;
+        if !bridges.is_empty() {
+            self.route_to_bridges();
         }
-        let links = self.bridges.all.iter();
+    }
+
+    /// Messages leave by the bridges that this shard knows.
+    fn route_to_bridges(&mut self) {
+        let links = self.bridges.all.iter().filter(|link| link.slot != SessionSlot::NONE);
         let links: HashMap<_, _, RandomState> =
             links.map(|link| ((link.bridge, link.number), link.slot)).collect();
+        let bridges = Arc::clone(&self.bridges.known);
         self.routing.set_bridges(BridgeRoutes { bridges, links });
     }
 
+    /// Operators have added or removed bridges.
+    pub(in crate::shard) fn bridges_changed(&mut self, net: &mut Net, bridges: Arc<Bridges>) {
+        let new_places = self.bridges.known.len()..bridges.len();
+        self.bridges.known = Arc::clone(&bridges);
+        for link in self.bridges.indexes() {
+            let place = self.bridges.all[link.index()].bridge;
+            if bridges.at(place).is_removed() {
+                self.end_link(net, link);
+            }
+        }
+        let before = self.bridges.all.len();
+        for place in new_places {
+            let bridge = bridges.at(place);
+            for number in 0..bridge.config().connections {
+                if bridges.shard_of(bridge, number) == self.id {
+                    self.make_link(place, number);
+                }
+            }
+        }
+        self.count_sessions();
+        self.route_to_bridges();
+        self.routing.forget_routes();
+        for link in self.bridges.indexes().skip(before) {
+            self.report_link(link);
+            self.link_due(net, link);
+        }
+    }
+
+    /// The link of a bridge that was removed ends, with what waits for it.
+    fn end_link(&mut self, net: &mut Net, link: LinkIndex) {
+        let slot = self.bridges.all[link.index()].slot;
+        if slot == SessionSlot::NONE {
+            return;
+        }
+        self.say_bye(net, link);
+        let entry = &mut self.bridges.all[link.index()];
+        entry.protocol.close();
+        let held_bytes = std::mem::take(&mut entry.held_bytes);
+        self.bridges.known.at(entry.bridge).holds(held_bytes, 0);
+        self.arm_link(net, link);
+        self.sessions[slot].left_bridge();
+        self.bridges.all[link.index()].slot = SessionSlot::NONE;
+        self.discard_session(net, slot);
+    }
+
     fn make_link(&mut self, place: usize, number: u16) {
-        let key = self.shared.bridges.at(place).key_of(number);
+        let key = self.bridges.known.at(place).key_of(number);
         match self.sessions.find(&key) {
             Some(slot) => self.add_link(place, number, slot, false),
             None => {
@@ -82,6 +132,8 @@ impl Shard {
     }
 
     fn make_link_session(&mut self, place: usize, key: ClientKey) -> SessionSlot {
+        // There was one of this name, which an operator has removed.
+        self.forget_ended_session(&key);
         let durable = self.shared.durable.as_ref();
         let level = durable.map_or(Level::Memory, |durable| durable.settings.persistent_level);
         let journaled = self.place_in_journal(level);
@@ -90,14 +142,15 @@ impl Shard {
             server::Session::restore(limits, nothing(), recorder)
         });
         let slot = self.add_session(key, machine, journaled);
-        let version = self.shared.bridges.at(place).config().version;
+        let version = self.bridges.known.at(place).config().version;
         let opened = OpenedSession { version, expiry_s: LINK_EXPIRY_S, will: None, waits: false };
         self.record_opened(slot, &opened);
         slot
     }
 
     fn add_link(&mut self, place: usize, number: u16, slot: SessionSlot, is_new: bool) {
-        let bridge = self.shared.bridges.at(place);
+        let bridge = self.bridges.known.at(place);
+        let is_enabled = bridge.config().enabled;
         let session = &mut self.sessions[slot];
         // Invariant: there are no more links than identifiers in one configuration.
         let link = LinkIndex::new(self.bridges.all.len() as u16);
@@ -120,7 +173,7 @@ impl Shard {
                 true => Tenure::Configured,
                 false => Tenure::Leaving,
             },
-            rests: false,
+            rests: !is_enabled,
             attempts: 0,
             subscribing: Asking::Done,
             unsubscribing: Asking::Done,
@@ -129,6 +182,9 @@ impl Shard {
             granted: Granted::ALL,
             held_bytes: 0,
         });
+        if !is_enabled {
+            self.bridges.all[link.index()].protocol.close();
+        }
     }
 
     /// All shards are ready: links connect, and links without a configured bridge end.

@@ -5,9 +5,10 @@
 //! directory it is durable. Routing sends a topic always to the same link of each bridge
 //! (`routing::destinations`), so that order holds with any number of links.
 //!
-//! [`modes`] does what operators want of bridges, [`links`] creates and ends links, [`dial`] opens connections and handles their loss, [`greet`]
-//! handles CONNECT and CONNACK, [`subscribe`] SUBSCRIBE and UNSUBSCRIBE, [`egress`] sends messages
-//! to the remote broker, [`ingress`] receives messages from it.
+//! [`modes`] does what operators want of bridges, [`links`] creates and ends links, [`dial`] opens
+//! connections and handles their loss, [`greet`] handles CONNECT and CONNACK, [`subscribe`]
+//! SUBSCRIBE and UNSUBSCRIBE, [`egress`] sends messages to the remote broker, [`ingress`] receives
+//! messages from it.
 
 mod dial;
 mod egress;
@@ -17,17 +18,21 @@ mod links;
 mod modes;
 mod subscribe;
 
+use std::sync::Arc;
+
 use tacho_codec::{PacketId, QoS};
 use tacho_net::{ConnId, TimerId};
 use tacho_session::{DropReason, Link};
 
+use crate::bridge::Bridges;
 use crate::keys::{LinkIndex, SessionSlot};
 use crate::shard::Shard;
 use crate::shard::last_told::LastTold;
 
 /// The bridge links of a shard.
-#[derive(Default)]
 pub(super) struct BridgeLinks {
+    /// All bridges, as this shard knows them.
+    known: Arc<Bridges>,
     all: Vec<BridgeLink>,
     /// Sessions of surplus links, which the configuration no longer contains.
     orphans: Vec<SessionSlot>,
@@ -135,9 +140,20 @@ enum Asking {
 }
 
 impl BridgeLinks {
+    pub(super) fn new(known: Arc<Bridges>) -> Self {
+        let (all, orphans) = (Vec::new(), Vec::new());
+        Self { known, all, orphans, topic: String::new(), payload: Vec::new() }
+    }
+
+    /// All bridges, as this shard knows them.
+    pub(super) const fn known(&self) -> &Arc<Bridges> {
+        &self.known
+    }
+
     /// The links whose sessions this shard owns.
     pub(super) fn len(&self) -> usize {
-        self.all.len() + self.orphans.len()
+        let with_session = self.all.iter().filter(|link| link.slot != SessionSlot::NONE);
+        with_session.count() + self.orphans.len()
     }
 
     /// All links that are no orphans.
@@ -155,7 +171,7 @@ impl Shard {
     /// Updates the metrics of a link.
     fn report_link(&mut self, link: LinkIndex) {
         let entry = &mut self.bridges.all[link.index()];
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         let Some(session) = self.sessions.get(entry.slot) else { return };
         let machine = &session.machine;
         let bytes = machine.queue_bytes();

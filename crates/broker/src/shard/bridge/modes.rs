@@ -10,7 +10,7 @@ impl Shard {
     pub(in crate::shard) fn bridge_mode_changed(&mut self, net: &mut Net, place: usize) {
         // Whether messages leave by it is part of what is remembered of topics.
         self.routing.forget_routes();
-        let mode = self.shared.bridges.at(place).mode();
+        let mode = self.bridges.known.at(place).mode();
         for link in self.bridges.indexes() {
             let entry = &self.bridges.all[link.index()];
             // One that is surplus ends with its messages.
@@ -29,7 +29,7 @@ impl Shard {
     /// A link of a bridge that is being drained rests once nothing of it waits. True if it does.
     pub(super) fn rest_if_drained(&mut self, net: &mut Net, link: LinkIndex) -> bool {
         let Some(entry) = self.bridges.all.get(link.index()) else { return false };
-        let mode = self.shared.bridges.at(entry.bridge).mode();
+        let mode = self.bridges.known.at(entry.bridge).mode();
         if mode != BridgeMode::Draining || entry.rests {
             return false;
         }

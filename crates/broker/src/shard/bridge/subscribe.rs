@@ -26,7 +26,7 @@ impl Shard {
         if entry.subscribing != Asking::Wanted {
             return;
         }
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         let session = &mut self.sessions[entry.slot];
         let (Some(conn), Some(packet_id)) = (session.connection(), session.machine.reserve_id())
         else {
@@ -68,7 +68,7 @@ impl Shard {
         }
         entry.subscribing = Asking::Done;
         self.sessions[entry.slot].machine.release_id(suback.packet_id);
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         let rules = bridge.ingress_of(entry.number);
         let refused = rules.zip(&suback.reasons).find(|(_, reason)| reason.is_error());
         if let Some(stats) = bridge.stats(entry.number) {
@@ -92,7 +92,7 @@ impl Shard {
         if entry.unsubscribing != Asking::Wanted {
             return;
         }
-        let bridge = self.shared.bridges.at(entry.bridge);
+        let bridge = self.bridges.known.at(entry.bridge);
         let Some(rules) = bridge.ingress_of_others(entry.number) else { return };
         if rules.is_empty() {
             entry.unsubscribing = Asking::Done;

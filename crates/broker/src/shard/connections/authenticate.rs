@@ -22,8 +22,8 @@ use crate::shard::connections::Connection;
 use crate::shard::output::Flow;
 use crate::shard::output::encode_within;
 use crate::shard::{Net, Shard};
-use crate::trace::TraceKind;
 use crate::stored_connect::stored_connect;
+use crate::trace::TraceKind;
 
 /// The authentication methods, and the mailboxes that their answers go to.
 pub(crate) struct Authenticators {

@@ -294,7 +294,7 @@ impl Shard {
         machine: Machine,
         journaled: Option<JournaledSession>,
     ) -> SessionSlot {
-        let source = self.shared.bridges.source_of(&key);
+        let source = self.bridges.known().source_of(&key);
         let subscriptions = SubscribedFilters::new(Arc::clone(&self.subscriptions));
         let journal = SessionJournal::new(journaled);
         let session = Session::new(key, machine, source, subscriptions, journal);

@@ -63,12 +63,26 @@ impl Shard {
                 answer(reply, self.publish_for_operator(net, &publication));
             }
             Query::Kick(id, session, reply) => answer(reply, self.kick(net, &id, session)),
-            Query::BridgeMode(place, reply) => {
-                answer(reply, self.bridge_mode_changed(net, place));
+            Query::SetBridges(bridges, reply) => {
+                self.bridges_changed(net, bridges);
+                answer(reply, ());
             }
-            Query::Trace(set, reply) => answer(reply, self.set_traces(set)),
-            Query::CountTopics(topics, reply) => answer(reply, self.count_topics(topics)),
-            Query::CountPublishes(wanted, reply) => answer(reply, self.count_publishes(wanted)),
+            Query::BridgeMode(place, reply) => {
+                self.bridge_mode_changed(net, place);
+                answer(reply, ());
+            }
+            Query::Trace(set, reply) => {
+                self.set_traces(set);
+                answer(reply, ());
+            }
+            Query::CountTopics(topics, reply) => {
+                self.count_topics(topics);
+                answer(reply, ());
+            }
+            Query::CountPublishes(wanted, reply) => {
+                self.count_publishes(wanted);
+                answer(reply, ());
+            }
             Query::Publishers(scan, reply) => answer(reply, self.publishers(net, &scan)),
             Query::SlowHistory(reply) => answer(reply, self.slow_history(net)),
         }

@@ -47,9 +47,6 @@ impl Shard {
         if self.admission.may_refuse() && publish.qos != QoS::AtMostOnce {
             let topic = aliased.as_deref().unwrap_or(publish.topic);
             if let Some(flow) = self.refuse_new(net, conn, slot, topic, publish) {
-                if flow == Flow::Continue {
-                    self.trace_publish_in(net, slot, topic, publish);
-                }
                 return flow;
             }
         }

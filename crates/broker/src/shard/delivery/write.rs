@@ -8,7 +8,7 @@ use tacho_session::{AliasOut, Delivery, Transmit};
 
 use crate::delivery::{Body, Copy, NO_GROUP};
 use crate::keys::SessionSlot;
-use crate::message::SharedPayload;
+use crate::message::{Message, SharedPayload};
 use crate::shard::sessions::{PublishForm, Session};
 use crate::shard::{Net, Shard};
 use crate::trace::TraceKind;
@@ -62,9 +62,11 @@ impl Shard {
         &mut self,
         net: &mut Net,
         slot: SessionSlot,
+        message: &Message,
         packet_id: Option<PacketId>,
         goes_on: bool,
     ) {
+        self.trace_unsent(net, slot, message, "the access rules do not allow it");
         self.stats.denied_deliveries_total.increment();
         match packet_id.filter(|_| goes_on) {
             Some(packet_id) => self.pass_on_withheld(net, slot, packet_id),
@@ -89,9 +91,7 @@ impl Shard {
             // sent before [MQTT-4.8.2-5].
             let may_repeat = !dup || delivery.qos == QoS::AtLeastOnce;
             let goes_on = delivery.message.group != NO_GROUP && may_repeat;
-            let topic = (TraceKind::Drop, &message.header().topic);
-            self.trace_message(net, slot, topic, "dropped: the access rules do not allow it");
-            return self.withhold(net, slot, packet_id, goes_on);
+            return self.withhold(net, slot, message, packet_id, goes_on);
         }
         let session = &mut self.sessions[slot];
         if session.terms().publishes() == PublishForm::Mapped {
@@ -102,8 +102,7 @@ impl Shard {
         publish.retain = delivery.retain;
         publish.dup = dup;
         publish.packet_id = packet_id;
-        let version = session.version();
-        let v5 = version == Version::V5;
+        let (version, v5) = (session.version(), session.version() == Version::V5);
         // [MQTT-3.3.4-3], [MQTT-3.3.4-4].
         if v5 && !delivery.subscription_ids.is_empty() {
             self.delivery.ids.clear();
@@ -119,8 +118,7 @@ impl Shard {
         {
             // As if it had been delivered [MQTT-3.1.2-25].
             self.stats.dropped_too_large_total.increment();
-            let topic = (TraceKind::Drop, &message.header().topic);
-            self.trace_message(net, slot, topic, "dropped: larger than the client accepts");
+            self.trace_unsent(net, slot, message, "larger than the client accepts");
             self.act(slot, |machine, recorder| machine.abandon(packet_id, recorder));
             return;
         }

@@ -21,7 +21,7 @@ use crate::shard::groups::Memberships;
 use crate::shard::retained::SessionReplays;
 use crate::shard::routing::{RouteHint, SessionRequest, SubscribedFilters};
 use crate::shard::timers::DeadlineTimer;
-use crate::shard::trace::SessionTrace;
+use crate::trace::SessionTrace;
 
 /// One session, connected or not. Boxed, so that an idle one costs no more than it is.
 ///

@@ -7,7 +7,7 @@
 mod counts;
 mod notes;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -17,17 +17,9 @@ use tacho_net::ConnId;
 use crate::keys::SessionSlot;
 use crate::shard::{Net, Shard};
 use crate::topic_metrics::{TopicBits, TopicMetrics};
-use crate::trace::{TraceBits, TraceSet};
+use crate::trace::{TraceBits, TraceMark, TraceSet};
 
 use counts::PublishCounts;
-
-/// Which traces follow the client of a session, as noted when that was last asked.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::shard) struct TraceMark {
-    /// Of the traces; 0 is never one.
-    version: u32,
-    bits: TraceBits,
-}
 
 /// A client that is not connected yet and that traces follow.
 struct Opening {
@@ -152,6 +144,3 @@ impl Shard {
         *self.traces.offered.borrow_mut() = is_followed.then(|| Arc::clone(topic));
     }
 }
-
-/// A mark that changes while its session is only looked at.
-pub(in crate::shard) type SessionTrace = Cell<TraceMark>;

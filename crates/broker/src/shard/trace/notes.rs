@@ -12,6 +12,7 @@ use super::Opening;
 use crate::config::TokenPlace;
 use crate::ending::Ending;
 use crate::keys::SessionSlot;
+use crate::message::Message;
 use crate::shard::admission::HoldReason;
 use crate::shard::connections::Connection;
 use crate::shard::routing::{Destinations, LeavesBy};
@@ -30,7 +31,7 @@ struct About<'a> {
 }
 
 /// Makes what an entry says, in the form of one trace.
-type Words<'a> = &'a dyn Fn(&PayloadShape) -> TraceText;
+type EntryText<'a> = &'a dyn Fn(&PayloadShape) -> TraceText;
 
 /// Packets.
 impl Shard {
@@ -320,7 +321,7 @@ impl Shard {
             LeavesBy::Several => parts.push("bridges".to_owned()),
         }
         match parts.is_empty() {
-            true => "to nobody: no subscription matches".to_owned(),
+            true => "to no receiver: no subscription matches".to_owned(),
             false => format!("to {}", parts.join(", ")),
         }
     }
@@ -339,6 +340,19 @@ impl Shard {
             let words = |_: &PayloadShape| TraceText::about(topic, text.to_owned());
             self.note_of(net, slot, (kind, bits), &words);
         }
+    }
+
+    /// A message is not sent to the client that it was for.
+    #[cold]
+    pub(in crate::shard) fn trace_unsent(
+        &self,
+        net: &Net,
+        slot: SessionSlot,
+        message: &Message,
+        why: &str,
+    ) {
+        let topic = &message.header().topic;
+        self.trace_message(net, slot, (TraceKind::Drop, topic), &format!("dropped: {why}"));
     }
 
     /// The message that a session was offered waits in its queue.
@@ -428,9 +442,7 @@ impl Shard {
         if self.traces.are_on() {
             let why = match why {
                 HoldReason::Backlog => "receivers or other shards are behind",
-                HoldReason::Budget => {
-                    "its message would have to wait, and there is no room, or the journal takes none"
-                }
+                HoldReason::Budget => "there is no room for its message, or the journal takes none",
                 HoldReason::Overload => "the broker sheds load",
                 HoldReason::Rate => "it publishes more than it may",
             };
@@ -456,7 +468,7 @@ impl Shard {
 impl Shard {
     /// About a connection, whether its client is connected or not.
     #[cold]
-    fn note_of_conn(&self, net: &Net, conn: ConnId, kind: TraceKind, words: Words<'_>) {
+    fn note_of_conn(&self, net: &Net, conn: ConnId, kind: TraceKind, words: EntryText<'_>) {
         if let Connection::Active { session, .. } = self.connections.get(conn) {
             let bits = self.traces_of(net, session) & self.traces.set.without_topic();
             return self.note_of(net, session, (kind, bits), words);
@@ -478,7 +490,7 @@ impl Shard {
         net: &Net,
         slot: SessionSlot,
         to: (TraceKind, TraceBits),
-        words: Words<'_>,
+        words: EntryText<'_>,
     ) {
         if to.1 == 0 {
             return;
@@ -497,7 +509,7 @@ impl Shard {
         net: &Net,
         (kind, bits): (TraceKind, TraceBits),
         about: About<'_>,
-        words: Words<'_>,
+        words: EntryText<'_>,
     ) {
         let time_us = self.shared.access.unix_offset.unix_us(net.now_ns());
         for trace in self.traces.set.iter(bits) {
