@@ -87,6 +87,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn a_single_broker_is_found_and_of_two_one_is_chosen() {
     let host = Host::new();
+    host.ctl(&["health"], 112);
     let said = host.ctl(&["status"], 112);
     assert!(said.contains("no broker has a socket in"), "{said}");
     let mut broker = host.broker(&[]);
@@ -96,6 +97,7 @@ fn a_single_broker_is_found_and_of_two_one_is_chosen() {
     assert_eq!((mode(&host.path("tacho")), mode(&socket)), (0o700, 0o600));
     let said = host.ctl(&["status"], 0);
     assert!(said.contains("health") && said.contains("fine"), "{said}");
+    assert!(host.ctl(&["health"], 0).contains("The broker is healthy."));
     // What an earlier broker has left is no broker.
     drop(UnixListener::bind(host.path("tacho/1.sock")).expect("is made"));
     host.ctl(&["status"], 0);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::Source;
+use super::archive::{Tar, gzip};
 use crate::shell;
 
 /// Completions: for a shell, in a directory with a name that the shell looks for.
@@ -40,7 +41,7 @@ impl Tree {
         let tree = Self { root: root.to_owned() };
         tree.program(source, debug)?;
         for (shell_name, path) in COMPLETIONS {
-            let mut tacho = shell::command(&source.program);
+            let mut tacho = shell::command(source.program.path());
             let script = shell::output(tacho.args(["completions", shell_name]))?;
             fs::write(tree.place(path)?, script)?;
         }
@@ -72,9 +73,9 @@ impl Tree {
         let objcopy = |argument: &[&str], from: &Path, to: &Path| {
             shell::output(shell::command("objcopy").args(argument).args([from, to])).map(drop)
         };
-        objcopy(&["--only-keep-debug"], &source.program, debug)?;
+        objcopy(&["--only-keep-debug"], source.program.path(), debug)?;
         let link = format!("--add-gnu-debuglink={}", debug.display());
-        objcopy(&["--strip-all", &link], &source.program, &program)?;
+        objcopy(&["--strip-all", &link], source.program.path(), &program)?;
         // Data only: the program is not started from there.
         fs::set_permissions(debug, fs::Permissions::from_mode(0o644))?;
         Ok(())
@@ -82,10 +83,10 @@ impl Tree {
 
     fn manual(&self, source: &Source) -> Result<()> {
         let folder = self.root.join("usr/share/man/man1");
-        shell::output(shell::command(&source.program).args(["man", "--dir"]).arg(&folder))?;
+        let mut tacho = shell::command(source.program.path());
+        shell::output(tacho.args(["man", "--dir"]).arg(&folder))?;
         for page in fs::read_dir(&folder)? {
-            // Without a name and a time in the file.
-            shell::output(shell::command("gzip").args(["-n", "-9"]).arg(page?.path()))?;
+            gzip(&page?.path())?;
         }
         Ok(())
     }
@@ -105,13 +106,11 @@ impl Tree {
         Ok(())
     }
 
-    /// An archive in which everything is in a directory of this name.
+    /// A compressed archive in which everything is in a directory of this name.
     pub(super) fn archive(&self, source: &Source, name: &str, path: &Path) -> Result<()> {
-        let mut tar = shell::command("tar");
-        tar.args(["--create", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
-        tar.arg(format!("--mtime=@{}", source.epoch_s));
-        tar.arg(format!("--transform=s,^\\.,{name},"));
-        tar.args(["--use-compress-program=gzip -n -9", "--file"]).arg(path);
-        shell::output(tar.arg("--directory").arg(&self.root).arg(".")).map(drop)
+        let plain = path.with_extension("");
+        let tar = Tar { epoch_s: source.epoch_s, owner: 0, inside: Some(name) };
+        tar.archive(&self.root, &plain)?;
+        gzip(&plain)
     }
 }

@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 
 use super::target::CtlTargetArguments;
 
-const CODES: &str = "Exit codes: 0 done, 1 wrong usage or an unexpected error, 104 there is no such \
-                     thing, it cannot be done so, or the key does not allow it, 112 the broker \
-                     does not answer. docs/management.md has examples.";
+const CODES: &str = "Exit codes: 0 done, 1 wrong usage or an unexpected error, 99 not healthy, \
+                     104 there is no such thing, it cannot be done so, or the key does not allow \
+                     it, 112 the broker does not answer. docs/management.md has examples.";
 
 /// Look into a running broker, and operate it.
 ///
@@ -56,6 +56,8 @@ impl CtlCommand {
 pub(super) enum CtlCommand {
     /// The broker in a few figures
     Status,
+    /// Whether every event loop takes its turns: exit code 0 or 99, for probes of containers
+    Health,
     /// List clients, connected or away
     Clients(ClientsArguments),
     /// All there is to know of a client, with the reason of its last disconnect

@@ -6,7 +6,7 @@ use super::Said;
 use super::arguments::{ConfigArguments, PageArguments};
 use super::client::CtlClient;
 use super::shown::{Column, lines, list, more, number, rows_shown, text};
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::table::{bytes, span};
 
 const USERS: [Column; 3] = [
@@ -93,6 +93,17 @@ pub(super) fn status(client: &CtlClient) -> Result<Said, Failure> {
         ("bridges", bridges),
     ]);
     Ok(Said::new(answer, shown))
+}
+
+/// Its answer is the exit code, for probes without a shell.
+pub(super) fn health(client: &CtlClient) -> Result<Said, Failure> {
+    let answer = client.get("/status", &[])?;
+    match answer["problem"].as_str() {
+        None => Ok(Said::new(json!({"healthy": true}), "The broker is healthy.\n".to_owned())),
+        Some(problem) => {
+            Err(Failure::new(exit::THRESHOLD, format!("the broker is not healthy: {problem}")))
+        }
+    }
 }
 
 pub(super) fn users(client: &CtlClient, page: &PageArguments) -> Result<Said, Failure> {

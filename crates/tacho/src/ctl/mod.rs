@@ -86,6 +86,7 @@ fn show(arguments: &CtlArguments, said: &Said) {
 fn said(client: &CtlClient, command: &CtlCommand) -> Result<Said, Failure> {
     match command {
         CtlCommand::Status => broker::status(client),
+        CtlCommand::Health => broker::health(client),
         CtlCommand::Clients(arguments) => clients::list(client, arguments),
         CtlCommand::Client { client_id } => clients::client(client, client_id),
         CtlCommand::Kick(arguments) => clients::kick(client, arguments),
