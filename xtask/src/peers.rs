@@ -1,9 +1,9 @@
 //! The independent programs that the tests talk to.
 //!
-//! Debian's mosquitto, its command line clients, collectd, Prometheus, Java and Chromium come from
-//! the system's packages; paho-mqtt, matplotlib, mqtt.js, playwright-core, Grafana's types, JMeter,
-//! HdrHistogram, InfluxDB and OpenTelemetry's collector are installed into `peers` in the target
-//! folder, never into the system.
+//! Debian's mosquitto, its command line clients, collectd, Prometheus, Java, rpm and Chromium come
+//! from the system's packages; paho-mqtt, matplotlib, a validator of OpenAPI, mqtt.js,
+//! playwright-core, Grafana's types, JMeter, HdrHistogram, InfluxDB and OpenTelemetry's collector
+//! are installed into `peers` in the target folder, never into the system.
 
 use std::env;
 use std::fs;
@@ -16,7 +16,8 @@ use anyhow::{Context, Result, bail};
 use crate::shell;
 
 /// Pinned, so that a test that fails tomorrow fails because of us.
-const PYPI_PACKAGES: [&str; 2] = ["paho-mqtt==2.1.0", "matplotlib==3.9.4"];
+const PYPI_PACKAGES: [&str; 3] =
+    ["paho-mqtt==2.1.0", "matplotlib==3.9.4", "openapi-spec-validator==0.9.0"];
 /// mqtt.js, what drives Debian's Chromium, and the types of Grafana's dashboards with a compiler.
 const NPM_PACKAGES: [&str; 4] =
     ["mqtt@5.16.0", "playwright-core@1.57.0", "@grafana/schema@13.2.3", "typescript@5.9.3"];
@@ -32,7 +33,7 @@ const OTELCOL: &str = "0.165.0";
 #[cfg(target_os = "linux")]
 const RUMQTTD: &str = "rumqttd@0.20.0";
 
-const DEBIAN_PROGRAMS: [(&str, &str); 12] = [
+const DEBIAN_PROGRAMS: [(&str, &str); 13] = [
     ("mosquitto", "mosquitto"),
     ("mosquitto_pub", "mosquitto-clients"),
     ("mosquitto_sub", "mosquitto-clients"),
@@ -45,6 +46,7 @@ const DEBIAN_PROGRAMS: [(&str, &str); 12] = [
     ("java", "default-jre-headless"),
     ("mvn", "maven"),
     ("systemd-analyze", "systemd"),
+    ("rpmbuild", "rpm"),
 ];
 
 /// Where the clients from PyPI and npm are installed.
@@ -62,7 +64,7 @@ pub(crate) fn install() -> Result<()> {
     let mut missing = Vec::new();
     for (name, result) in [
         ("Debian's programs", debian as fn() -> _),
-        ("paho-mqtt and matplotlib (PyPI)", from_pypi),
+        ("paho-mqtt, matplotlib and openapi-spec-validator (PyPI)", from_pypi),
         ("mqtt, playwright-core and @grafana/schema (npm)", from_npm),
         ("InfluxDB", influxdb),
         ("OpenTelemetry's collector", otelcol),

@@ -15,6 +15,7 @@ mod influxdb;
 mod jmeter;
 mod mosquitto_clients;
 mod node_exporter;
+mod openapi;
 mod operations;
 mod otlp;
 mod pages;
@@ -52,6 +53,7 @@ fn main() {
     collectd::register(&mut trials);
     dashboards::register(&mut trials);
     node_exporter::register(&mut trials);
+    openapi::register(&mut trials);
     operations::register(&mut trials);
     prometheus::register(&mut trials);
     influxdb::register(&mut trials);

@@ -41,6 +41,8 @@ pub(crate) enum Peer {
     Jmeter,
     /// Python with matplotlib.
     Matplotlib,
+    /// Python with a validator of OpenAPI documents.
+    OpenApi,
     SystemdAnalyze,
 }
 
@@ -66,6 +68,7 @@ impl Peer {
             Self::GrafanaSchema => "@grafana/schema",
             Self::Jmeter => "JMeter",
             Self::Matplotlib => "matplotlib",
+            Self::OpenApi => "openapi-spec-validator",
             Self::SystemdAnalyze => "systemd-analyze",
         }
     }
@@ -77,10 +80,10 @@ impl Peer {
                 let python = peers_dir().join("venv").join("bin").join("python");
                 python.is_file().then_some(python)
             }
-            Self::Matplotlib => {
+            Self::Matplotlib | Self::OpenApi => {
                 let venv = peers_dir().join("venv");
                 let stamp = std::fs::read_to_string(venv.join(".installed")).unwrap_or_default();
-                stamp.contains("matplotlib").then(|| venv.join("bin").join("python"))
+                stamp.contains(self.name()).then(|| venv.join("bin").join("python"))
             }
             Self::Jmeter => {
                 let is_complete = peers_dir().join("jmeter").join(".installed").is_file();
