@@ -22,6 +22,8 @@ pub(crate) enum Part {
     Timers,
     /// Reads of established connections.
     Reads,
+    /// Reads of connections whose peers have closed them.
+    Leavers,
     /// Calls of [`Handler::closed`](crate::Handler::closed).
     Ends,
     /// [`Handler::turn`](crate::Handler::turn).
@@ -35,7 +37,7 @@ pub(crate) enum Part {
 impl Part {
     const fn share(self) -> u64 {
         match self {
-            Self::Timers | Self::Ends => 1,
+            Self::Timers | Self::Leavers | Self::Ends => 1,
             Self::Mail | Self::Work | Self::Answers | Self::Rest => 2,
             Self::Reads => 4,
         }
@@ -47,10 +49,11 @@ impl Part {
             Self::Mail => 2,
             Self::Timers => 3,
             Self::Reads => 7,
-            Self::Ends => 8,
-            Self::Work => 10,
-            Self::Answers => 12,
-            Self::Rest => 14,
+            Self::Leavers => 8,
+            Self::Ends => 9,
+            Self::Work => 11,
+            Self::Answers => 13,
+            Self::Rest => 15,
         }
     }
 }
@@ -306,7 +309,7 @@ mod tests {
         let mut budget = budget();
         budget.begin_part(Part::Work);
         budget.begin_work();
-        assert!(!seen_at(&mut budget, 10 * SHARE_NS - 1), "what is left over is for the first");
+        assert!(!seen_at(&mut budget, 11 * SHARE_NS - 1), "what is left over is for the first");
         assert!(seen_at(&mut budget, 20 * SHARE_NS));
         budget.begin_work();
         assert!(!seen_at(&mut budget, 21 * SHARE_NS - 1));

@@ -176,7 +176,7 @@ pub(crate) struct Conn<S> {
     pub(crate) demand: Demand,
     pub(crate) read_side: ReadSide,
     pub(crate) write_side: WriteSide,
-    /// Queued for reading, among the established connections or the newcomers.
+    /// Queued for reading, among the established connections, the newcomers or the leavers.
     pub(crate) on_ready: bool,
     /// Queued for writing.
     pub(crate) on_dirty: bool,

@@ -193,10 +193,9 @@ impl<H: Handler> Loop<H> {
                 Token(index) => self.net.note_event(index, event),
             }
         }
-        let net = &mut self.net;
-        if net.catch_up.is_under_way() {
-            let is_full = self.events.iter().count() >= net.limits.events_per_turn_max;
-            net.catch_up.polled(is_full, net.ready.len(), net.newcomers.len());
+        if self.net.catch_up.is_under_way() {
+            let is_full = self.events.iter().count() >= self.net.limits.events_per_turn_max;
+            self.net.polled(is_full);
         }
     }
 }

@@ -17,10 +17,10 @@
 //! # A turn
 //!
 //! A turn waits for events, records which connections became ready, delivers mail, fires timers,
-//! reads ready connections and then newcomers, accepts connections, reports closed connections,
-//! calls [`Handler::turn`], sends mail and flushes output. Every step is bounded, so that one busy
-//! connection, peer or listener cannot starve the others; a turn that leaves work behind is
-//! followed by another one without a sleep.
+//! reads ready connections, then those whose peers have left, then newcomers, accepts connections,
+//! reports closed connections, calls [`Handler::turn`], sends mail and flushes output. Every step
+//! is bounded, so that one busy connection, peer or listener cannot starve the others; a turn that
+//! leaves work behind is followed by another one without a sleep.
 //!
 //! The bound is one of time ([`LoopConfig::turn_ns_max`]). The loop and its handler charge the work
 //! they do to the [`TurnBudget`] of the turn, each step has a share of it, and what no time is left

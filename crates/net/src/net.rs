@@ -13,7 +13,7 @@ use mio::{Registry, Token};
 use crate::budget::TurnBudget;
 use crate::catch_up::{CatchUp, LATE_NS};
 use crate::config::LoopConfig;
-use crate::conn::{Closed, Conn, ConnId, Phase};
+use crate::conn::{Closed, Conn, ConnId, Phase, ReadSide};
 use crate::connections::Connections;
 use crate::counters::Counters;
 use crate::mailbox::MailRoom;
@@ -190,6 +190,9 @@ pub struct Net<H: Handler> {
     pub(crate) ready: VecDeque<ConnId>,
     /// The same for connections that are not established.
     pub(crate) newcomers: VecDeque<ConnId>,
+    /// The same for established ones whose end the kernel has reported: however many leave at once,
+    /// those that stay are served first.
+    pub(crate) leavers: VecDeque<ConnId>,
     /// Connections with output to write, first come, first served.
     pub(crate) dirty: VecDeque<ConnId>,
     /// The same for output that may wait.
@@ -250,6 +253,7 @@ impl<H: Handler> Net<H> {
             scrap: Output::new(),
             ready: VecDeque::new(),
             newcomers: VecDeque::new(),
+            leavers: VecDeque::new(),
             dirty: VecDeque::new(),
             later: VecDeque::new(),
             later_bytes: 0,
@@ -330,8 +334,22 @@ impl<H: Handler> Net<H> {
             && !conn.on_ready
         {
             conn.on_ready = true;
-            let list = if conn.newcomer { &mut self.newcomers } else { &mut self.ready };
+            let leaves = conn.read_side == ReadSide::EndPending && !self.catch_up.is_under_way();
+            let list = match (conn.newcomer, leaves) {
+                (true, _) => &mut self.newcomers,
+                (false, true) => &mut self.leavers,
+                (false, false) => &mut self.ready,
+            };
             list.push_back(id);
+        }
+    }
+
+    /// All events of a poll were recorded; `is_full` if there may be more.
+    pub(crate) fn polled(&mut self, is_full: bool) {
+        if self.catch_up.is_under_way() {
+            // A farewell that has arrived in time is read before deadlines are judged, too.
+            self.ready.append(&mut self.leavers);
+            self.catch_up.polled(is_full, self.ready.len(), self.newcomers.len());
         }
     }
 

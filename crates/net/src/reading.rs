@@ -46,12 +46,11 @@ impl<H: Handler> Net<H> {
         if event.is_readable() || at_end {
             conn.read_side.note_edge(at_end);
             let waits = conn.demand == Demand::Paused && conn.phase == Phase::Open;
-            if !conn.on_ready && !waits {
-                conn.on_ready = true;
-                let list = if conn.newcomer { &mut self.newcomers } else { &mut self.ready };
-                list.push_back(id);
+            if !waits {
+                self.push_ready(id);
             }
         }
+        let Some(conn) = self.conns.get_mut(id) else { return };
         if conn.write_side.is_blocked() && (event.is_writable() || event.is_error()) {
             if conn.phase == Phase::Connecting {
                 self.push_ready(id);

@@ -233,7 +233,7 @@ impl<H: Handler> Shard<H> {
         net.note_lateness();
         release_mail(net, &mut self.withheld, faults, rng);
         report_edges(net, faults, rng);
-        net.catch_up.polled(false, net.ready.len(), net.newcomers.len());
+        net.polled(false);
         let backlog = &mut self.backlog;
         self.next = net.turn(&mut self.handler, &mut self.buffer, |net, handler| {
             accept(net, handler, backlog, faults, rng);

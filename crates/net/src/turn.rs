@@ -27,6 +27,8 @@ impl<H: Handler> Net<H> {
         }
         self.budget.begin_part(Part::Reads);
         let served = self.serve_ready(handler, buffer);
+        self.budget.begin_part(Part::Leavers);
+        self.serve_leavers(handler, buffer);
         self.budget.begin_part_of(self.limits.newcomers_budget_ns);
         let served_newcomers = self.serve_newcomers(handler, buffer);
         accept(self, handler);
@@ -55,6 +57,7 @@ impl<H: Handler> Net<H> {
     pub(crate) fn is_busy(&self) -> bool {
         !self.ready.is_empty()
             || !self.newcomers.is_empty()
+            || !self.leavers.is_empty()
             || !self.dirty.is_empty()
             || !self.later.is_empty()
             || !self.drained.is_empty()
@@ -124,6 +127,19 @@ impl<H: Handler> Net<H> {
         }
         self.turns_due = (ready - served) / served.max(1);
         served
+    }
+
+    /// Serves connections whose peers have closed them, each once: what they sent before is read,
+    /// and then their end.
+    fn serve_leavers(&mut self, handler: &mut H, buffer: &mut ReadBuffer) {
+        for _ in 0..self.leavers.len().min(self.limits.connections_per_turn_max) {
+            if let Some(id) = self.leavers.pop_front() {
+                self.serve(handler, id, buffer);
+            }
+            if !self.budget.charge(READ_UNITS) {
+                return;
+            }
+        }
     }
 
     /// Serves connections that are not established, at least one, within the turn's budget for

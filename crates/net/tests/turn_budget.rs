@@ -134,6 +134,32 @@ fn longest_ns(simulation: &Simulation<Probe>) -> u64 {
     simulation.net(0).unwrap().counters().turn_ns_max
 }
 
+/// However many leave at once, those that stay are answered at once; and all ends are reported.
+#[test]
+fn a_connection_that_stays_does_not_wait_for_thousands_that_leave() {
+    const PEERS: usize = 2_000;
+    let mut simulation = simulation(UNIT_NS_MAX);
+    let peers = connected(&mut simulation, PEERS + 1);
+    let (stays, leave) = peers.split_last().unwrap();
+    for peer in leave {
+        // What was sent before the end is read, too.
+        send(peer, b"bye");
+        peer.finish();
+        peer.arrive(usize::MAX);
+    }
+    simulation.step();
+    send(stays, b"hello");
+    settle(&mut simulation);
+    let events = &simulation.handler(0).events;
+    let hello = events.iter().position(|event| *event == Event::Input(PEERS)).unwrap();
+    let closed =
+        |events: &[Event]| events.iter().filter(|event| matches!(event, Event::Closed(_))).count();
+    assert!(closed(&events[..hello]) < PEERS / 4, "{} before it", closed(&events[..hello]));
+    assert_eq!(closed(events), PEERS);
+    let inputs = events.iter().filter(|event| matches!(event, Event::Input(_))).count();
+    assert_eq!(inputs, PEERS + 1);
+}
+
 #[test]
 fn reads_and_writes_of_thousands_take_several_turns_in_order() {
     const PEERS: usize = 1_000;
