@@ -1,5 +1,7 @@
 //! What a service manager is told: a socket stands for systemd's.
 
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -78,4 +80,29 @@ fn signs_of_life_come_as_long_as_the_broker_works() {
     service.signal(Signal::TERM);
     let ends = std::iter::repeat_with(|| service.told()).find(|told| !told.contains("WATCHDOG=1"));
     assert!(ends.is_some_and(|told| told.contains("STOPPING=1")));
+}
+
+/// Where standard error is the journal's socket, here a file in its place.
+#[test]
+fn lines_for_the_journal_have_their_priority() {
+    let folder = TempDir::new().expect("a folder");
+    let log = File::create(folder.path().join("log")).expect("makes");
+    let about = log.metadata().expect("is there");
+    let stream = |inode: u64| format!("{}:{inode}", about.dev());
+    let mut priorities = Vec::new();
+    for inode in [about.ino(), about.ino() + 1] {
+        log.set_len(0).expect("empties");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.args(["broker", "--listen", "0", "--management-socket", "none"]);
+        // Which is at its end.
+        command.arg("--end-with-stdin").stdin(Stdio::null()).stdout(Stdio::null());
+        command.env("JOURNAL_STREAM", stream(inode));
+        let stderr = log.try_clone().expect("another descriptor");
+        assert!(command.stderr(stderr).status().expect("runs").success());
+        let text = fs::read_to_string(folder.path().join("log")).expect("reads");
+        let text = text.trim_start_matches('\0');
+        assert!(text.contains("listening on"), "{text}");
+        priorities.push(text.lines().all(|line| line.starts_with("<6>")));
+    }
+    assert_eq!(priorities, [true, false]);
 }

@@ -4,6 +4,7 @@
 //! loop. Lines wait for it in a bounded queue; beyond that they are left out and counted.
 
 mod file;
+mod journal;
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -16,6 +17,7 @@ use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 use crate::output::LogOutput;
 use file::LogFile;
+use journal::JournalFormat;
 
 /// Lines that wait to be written; about a megabyte.
 const WAITING_MAX: usize = 8_192;
@@ -54,8 +56,14 @@ impl BrokerLog {
         let (output, writer) = builder.thread_name("log").finish(output);
         let dropped = output.error_counter();
         let (filter, levels) = reload::Layer::new(targets(settings, flag));
-        let is_colored = file.is_none() && io::stderr().is_terminal();
-        let lines = lines(settings.format, output, is_colored).with_filter(filter);
+        let form = match (settings.format, file.is_none()) {
+            (LogFormat::Json, _) => Form::Json,
+            (LogFormat::Text, true) if journal::is_standard_error() => Form::Journal,
+            (LogFormat::Text, to_stderr) => {
+                Form::Text { is_colored: to_stderr && io::stderr().is_terminal() }
+            }
+        };
+        let lines = lines(form, output).with_filter(filter);
         tracing_subscriber::registry().with(lines).init();
         Ok(Self { control: LogControl { levels, file, dropped, flag }, _writer: writer })
     }
@@ -79,15 +87,20 @@ impl LogControl {
     }
 }
 
-fn lines(
-    format: LogFormat,
-    output: NonBlocking,
-    is_colored: bool,
-) -> Box<dyn Layer<Registry> + Send + Sync> {
+/// How a line is written.
+enum Form {
+    Text { is_colored: bool },
+    Json,
+    Journal,
+}
+
+fn lines(form: Form, output: NonBlocking) -> Box<dyn Layer<Registry> + Send + Sync> {
     let lines = fmt::layer().with_writer(output).log_internal_errors(false);
-    match format {
-        LogFormat::Text => lines.with_ansi(is_colored).with_target(false).boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    match form {
+        Form::Text { is_colored } => lines.with_ansi(is_colored).with_target(false).boxed(),
+        Form::Json => lines.json().flatten_event(true).boxed(),
+        // Without colours of the fields, too.
+        Form::Journal => lines.with_ansi(false).event_format(JournalFormat::new()).boxed(),
     }
 }
 
