@@ -17,6 +17,8 @@ mod floor;
 mod markers;
 #[cfg(target_os = "linux")]
 mod mqtt;
+#[cfg(target_os = "linux")]
+mod operated;
 mod peers;
 #[cfg(target_os = "linux")]
 mod results;
@@ -73,9 +75,12 @@ enum Chore {
     /// Put half of what the broker sustains on it for half an hour: everything must stay flat
     #[cfg(target_os = "linux")]
     Soak(soak::Options),
+    /// Ask a broker with a million sessions everything while clients load it
+    #[cfg(target_os = "linux")]
+    Operated(operated::Options),
     /// Kill a broker with SIGKILL again and again, and look for what it has lost
     Crash(crash::Options),
-    /// Make an archive and a Debian package of the program
+    /// Make an archive, packages, a wheel and a container's image of the program
     Dist(dist::Options),
     /// Install the independent programs that the tests talk to
     Peers,
@@ -104,6 +109,8 @@ fn main() -> ExitCode {
         Chore::Sim(options) => sim::run(&options),
         #[cfg(target_os = "linux")]
         Chore::Soak(options) => soak::run(&options),
+        #[cfg(target_os = "linux")]
+        Chore::Operated(options) => operated::run(&options),
         Chore::Crash(options) => crash::run(&options),
         Chore::Dist(options) => dist::run(&options),
         Chore::Peers => peers::install(),

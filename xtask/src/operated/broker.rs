@@ -1,0 +1,146 @@
+//! The broker with its sessions.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::api::Api;
+use crate::bench::machine::free_port;
+use crate::floor::pin_self_to;
+use crate::mqtt::{packet, push_text};
+use crate::shell;
+
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections that are made before the first of them is awaited.
+const AT_ONCE: u64 = 64;
+
+/// The client identifier of a session.
+pub(super) fn name(number: u64) -> String {
+    format!("away-{number:07}")
+}
+
+pub(super) struct OperatedBroker {
+    child: Child,
+    port: u16,
+    socket: PathBuf,
+}
+
+/// Turns of the event loop, so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turns {
+    pub(super) cpu_max_s: f64,
+    pub(super) units_max: f64,
+    pub(super) slow: f64,
+}
+
+impl Turns {
+    /// Counts since then; maxima are those of all time.
+    pub(super) const fn since(self, before: &Self) -> Self {
+        Self { slow: self.slow - before.slow, ..self }
+    }
+}
+
+impl OperatedBroker {
+    pub(super) fn start(
+        tacho: &Path,
+        folder: &Path,
+        (cpu, sessions): (usize, u64),
+    ) -> Result<Self> {
+        let (port, socket) = (free_port()?, folder.join("broker.sock"));
+        let config = folder.join("broker.toml");
+        // With room for the clients of the load.
+        let limits = format!("[limits]\nsessions_max = {}\n", sessions + 10_000);
+        fs::write(&config, limits).context("cannot write a configuration")?;
+        let mut command = shell::command(tacho);
+        command.args(["broker", "--quiet", "--shards", "1", "--listen"]);
+        command.arg(format!("127.0.0.1:{port}")).arg("--config").arg(&config);
+        command.arg("--management-socket").arg(&socket);
+        let log = fs::File::create(folder.join("broker.log")).context("cannot create a file")?;
+        pin_self_to(&[cpu])?;
+        let child = command.stdout(Stdio::null()).stderr(log).spawn();
+        let broker = Self { child: child.context("cannot start the broker")?, port, socket };
+        let begun = Instant::now();
+        while Api::new(&broker.socket).text("/status").is_err() {
+            if begun.elapsed() > START_TIMEOUT {
+                bail!("the broker does not answer: see {}", folder.join("broker.log").display());
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(broker)
+    }
+
+    pub(super) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Clients come and go, and leave their sessions.
+    pub(super) fn populate(&self, sessions: u64) -> Result<()> {
+        let broker = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        let mut number = 0;
+        while number < sessions {
+            let last = (number + AT_ONCE).min(sessions);
+            let mut streams = Vec::new();
+            for number in number..last {
+                let mut stream = TcpStream::connect(broker).context("cannot connect")?;
+                stream.write_all(&hello_and_goodbye(&name(number)))?;
+                streams.push(stream);
+            }
+            for mut stream in streams {
+                // The broker closes first, which leaves this side's port free.
+                let mut answer = Vec::new();
+                stream.read_to_end(&mut answer).context("no answer to CONNECT")?;
+                ensure!(answer.first() == Some(&0x20) && answer.get(3) == Some(&0), "refused");
+            }
+            number = last;
+        }
+        Ok(())
+    }
+
+    pub(super) fn rss_bytes(&self) -> Result<u64> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let text = fs::read_to_string(path).context("the broker has ended")?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        Ok(kib.context("no memory of the broker")? * 1024)
+    }
+
+    pub(super) fn turns(&self) -> Result<Turns> {
+        let metrics = Api::new(&self.socket).text("/metrics")?;
+        let value = |name: &str| {
+            let mut lines = metrics.lines().filter(|line| line.starts_with(name));
+            let value = lines.find_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+            value.with_context(|| format!("no metric {name}"))
+        };
+        Ok(Turns {
+            cpu_max_s: value("tacho_turn_cpu_seconds_max{")?,
+            units_max: value("tacho_turn_units_max{")?,
+            slow: value("tacho_slow_turns_total{")?,
+        })
+    }
+}
+
+impl Drop for OperatedBroker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// CONNECT of MQTT 5.0 for a session that never expires, and DISCONNECT.
+fn hello_and_goodbye(client_id: &str) -> Vec<u8> {
+    let mut body = b"\x00\x04MQTT\x05\x00\x00\x00\x05\x11\xff\xff\xff\xff".to_vec();
+    push_text(&mut body, client_id);
+    let mut packets = packet(0x10, &body);
+    packets.extend_from_slice(&[0xe0, 0]);
+    packets
+}

@@ -1,0 +1,190 @@
+//! `cargo xtask operated`: a broker with a million sessions is asked everything by its management
+//! API while clients load it. Neither its turns nor the clients may notice.
+
+mod api;
+mod asked;
+mod broker;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::bench::machine::{Machine, utc_now};
+use crate::floor::{pin_self_to, raise_descriptor_limit};
+use crate::shell;
+use api::Api;
+use asked::Asker;
+use broker::OperatedBroker;
+
+/// The longest turn, in CPU time, and the clients' p99 with requests against without.
+const TURN_MS_MAX: f64 = 5.0;
+const P99_RATIO_MAX: f64 = 1.5;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Sessions whose clients are away
+    #[arg(long, default_value_t = 1_000_000)]
+    sessions: u64,
+    /// Messages per second in, of 100 publishers
+    #[arg(long, default_value_t = 15_000)]
+    rate: u64,
+    /// Rounds, each of a run without requests and one with
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Measured seconds of a run
+    #[arg(long, default_value_t = 8)]
+    seconds: u64,
+    /// The program; without it that of this tree, built in release
+    #[arg(long, value_name = "PROGRAM")]
+    tacho: Option<PathBuf>,
+    /// Keep a record: the last part of its name under bench/runs
+    #[arg(long, value_name = "NAME")]
+    record: Option<String>,
+    /// Core of the broker
+    #[arg(long, default_value_t = 0)]
+    broker_cpu: usize,
+    /// Core of the generator and of what asks
+    #[arg(long, default_value_t = 1)]
+    generator_cpu: usize,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.rounds == 0 || options.seconds == 0 || options.rate < 100 {
+        bail!("--rounds and --seconds must be above 0, and --rate at least 100");
+    }
+    raise_descriptor_limit()?;
+    let tacho = match &options.tacho {
+        Some(program) => program.canonicalize().with_context(|| format!("no {program:?}"))?,
+        None => {
+            shell::run(shell::cargo().args(["build", "--release", "-p", "tacho"]))?;
+            shell::target_dir().join("release").join("tacho")
+        }
+    };
+    let folder = shell::target_dir().join("operated");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).context("cannot clear the folder of an earlier time")?;
+    }
+    fs::create_dir_all(&folder).context("cannot make a folder")?;
+    let started = utc_now()?;
+    let broker = OperatedBroker::start(&tacho, &folder, (options.broker_cpu, options.sessions))?;
+    pin_self_to(&[options.generator_cpu])?;
+    broker.populate(options.sessions)?;
+    println!("{} sessions, {:.0} MiB", options.sessions, broker.rss_bytes()? as f64 / 1048576.0);
+    let api = Api::new(broker.socket());
+    let pages = asked::all_pages(&api, options.sessions)?;
+    let loads = Loads { options, tacho: &tacho, folder: &folder, broker: &broker };
+    let mut rounds = Vec::new();
+    for number in 0..options.rounds {
+        let quiet = loads.load(&format!("quiet-{number}"))?;
+        let turns_before = broker.turns()?;
+        let asker = Asker::start(&api, options.sessions);
+        let asked = loads.load(&format!("asked-{number}"))?;
+        let requests = asker.end()?;
+        let turns = broker.turns()?.since(&turns_before);
+        println!(
+            "p99 {:.0} us alone, {:.0} us with {} requests; longest turn {:.2} ms of CPU",
+            quiet.p99_us,
+            asked.p99_us,
+            requests.count,
+            turns.cpu_max_s * 1e3
+        );
+        rounds.push(json!({
+            "p99_us_alone": quiet.p99_us, "p99_us_asked": asked.p99_us,
+            "verdict_alone": quiet.verdict, "verdict_asked": asked.verdict,
+            "lost": quiet.lost + asked.lost, "requests": requests.count,
+            "request_us_max": requests.slowest_us, "slowest_path": requests.slowest_path,
+            "turn_cpu_ms_max": turns.cpu_max_s * 1e3, "turn_units_max": turns.units_max,
+            "slow_turns": turns.slow,
+        }));
+    }
+    conclude(options, &started, &pages, &rounds)
+}
+
+/// What a load showed.
+struct Seen {
+    p99_us: f64,
+    lost: u64,
+    verdict: String,
+}
+
+struct Loads<'a> {
+    options: &'a Options,
+    tacho: &'a Path,
+    folder: &'a Path,
+    broker: &'a OperatedBroker,
+}
+
+impl Loads<'_> {
+    fn load(&self, name: &str) -> Result<Seen> {
+        let run = self.folder.join(name);
+        let mut command = shell::command(self.tacho);
+        command.args(["run", "symmetric", "--quiet", "--beyond-calibration"]);
+        command.arg(format!("--broker=mqtt://127.0.0.1:{}", self.broker.port()));
+        command.arg("--dir").arg(&run);
+        for (name, value) in [
+            ("publishers", 100),
+            ("subscribers", 100),
+            ("target_throughput", self.options.rate),
+            ("duration", self.options.seconds),
+        ] {
+            command.args(["--var", &format!("{name}={value}")]);
+        }
+        let core = self.options.generator_cpu.to_string();
+        command.args(["--generator-cores", &core, "--threads", "1"]);
+        // Its exit code is that of its verdict, which is read from its record.
+        command.stdout(Stdio::null()).stderr(Stdio::null()).status().context("cannot start")?;
+        let text = fs::read(run.join("summary.json")).context("a run left no summary")?;
+        let summary: Value = serde_json::from_slice(&text).context("summary.json")?;
+        let figure = |path: &str| summary.pointer(path).and_then(Value::as_f64);
+        Ok(Seen {
+            p99_us: figure("/steps/0/latency_us/p99").context("a run has no p99")?,
+            lost: figure("/steps/0/lost").unwrap_or(0.0) as u64,
+            verdict: summary["verdict"].as_str().unwrap_or("unknown").to_owned(),
+        })
+    }
+}
+
+fn conclude(options: &Options, started: &str, pages: &Value, rounds: &[Value]) -> Result<()> {
+    let of = |key: &str| -> Vec<f64> {
+        let mut values: Vec<f64> = rounds.iter().filter_map(|round| round[key].as_f64()).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let median = |key: &str| of(key).get(rounds.len() / 2).copied().unwrap_or(f64::NAN);
+    let ratio = median("p99_us_asked") / median("p99_us_alone");
+    let turn_ms = of("turn_cpu_ms_max").last().copied().unwrap_or(f64::NAN);
+    let lost: f64 = of("lost").iter().sum();
+    let passed = ratio <= P99_RATIO_MAX && turn_ms <= TURN_MS_MAX && lost == 0.0;
+    let said = format!(
+        "p99 of the clients with requests against without: {ratio:.2} x (at most \
+         {P99_RATIO_MAX} x). Longest turn: {turn_ms:.2} ms of CPU (at most {TURN_MS_MAX} ms). \
+         Lost: {lost}."
+    );
+    println!("{said}");
+    if let Some(name) = &options.record {
+        let machine = Machine::look();
+        let date = started.get(..10).unwrap_or(started);
+        let folder = shell::root().join("bench/runs").join(format!("{date}-{name}"));
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {folder:?}"))?;
+        let text = format!(
+            "# A broker that is operated, {date}\n\n`cargo xtask operated`, started {started}, \
+             revision {}. {}, {} cores. {} sessions whose clients are away, {} messages/s in; \
+             requests go through all of the management API.\n\n{said}\n",
+            machine.revision, machine.cpu, machine.cores, options.sessions, options.rate,
+        );
+        fs::write(folder.join("README.md"), text).context("cannot write README.md")?;
+        let record = json!({
+            "schema_version": 1, "started_at": started, "machine": machine,
+            "sessions": options.sessions, "rate_in_per_s": options.rate, "pages": pages,
+            "rounds": rounds, "p99_ratio": ratio, "turn_cpu_ms_max": turn_ms, "passed": passed,
+        });
+        let text = serde_json::to_string_pretty(&record).context("cannot write JSON")? + "\n";
+        fs::write(folder.join("results.json"), text).context("cannot write results.json")?;
+        println!("record: {}", folder.display());
+    }
+    if passed { Ok(()) } else { bail!("clients or turns feel that the broker is operated") }
+}
