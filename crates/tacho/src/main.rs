@@ -8,6 +8,7 @@ mod output;
 
 mod acl_command;
 mod allocator;
+mod bench;
 mod bridge;
 mod broker_command;
 mod broker_log;
@@ -30,6 +31,7 @@ mod out_arguments;
 mod passwd_command;
 mod password_input;
 mod plan_arguments;
+mod profile;
 mod quick;
 mod report_command;
 mod run;
@@ -95,6 +97,7 @@ enum Command {
     Ctl(ctl::CtlArguments),
     Pub(Box<quick::PublishArguments>),
     Sub(Box<quick::SubscribeArguments>),
+    Bench(bench::BenchArguments),
     /// Show the state of a broker's bridges, or test them.
     Bridge(bridge::BridgeArguments),
     Journal(journal_command::JournalArguments),
@@ -134,6 +137,7 @@ fn main() -> ExitCode {
         Command::Scenario(arguments) => scenario::scenario(arguments),
         Command::Pub(arguments) => quick::publish(arguments),
         Command::Sub(arguments) => quick::subscribe(arguments),
+        Command::Bench(arguments) => bench::bench(arguments),
         Command::Bridge(arguments) => bridge::bridge(arguments),
         Command::Ctl(arguments) => ctl::ctl(arguments),
         Command::Journal(arguments) => journal_command::journal(arguments),

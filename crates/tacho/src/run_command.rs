@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Parser};
 use tacho_lab::campaign::Performance;
 use tacho_lab::run::Ending;
-use tacho_record::RunKind;
+use tacho_record::{RunKind, Step};
 use tacho_report::summary_text;
-use tacho_scenario::Scenario;
 use tacho_scenario::suite::Suite;
+use tacho_scenario::{Password, Scenario, SourceText};
 
 use crate::campaign;
 use crate::exit::{self, Failure};
@@ -74,6 +74,54 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     if *repeat > 1 {
         return campaign::repeats(&scenario, *repeat, targets, output);
     }
+    once(scenario, targets, output).map(|ended| ended.code)
+}
+
+/// How a run ended.
+pub(crate) struct Ended {
+    pub(crate) code: u8,
+    /// Its figures, if it came so far.
+    pub(crate) step: Option<Step>,
+}
+
+/// Runs a scenario that was made of other arguments, with a password for its clients and with
+/// flags of this command.
+pub(crate) fn run_text(
+    source: SourceText,
+    password: Option<Password>,
+    flags: &[String],
+) -> Result<Ended, Failure> {
+    let name = source.name.to_string();
+    let words = ["tacho run", &name].into_iter().chain(flags.iter().map(String::as_str));
+    let line = MadeLine::try_parse_from(words).map_err(|error| {
+        let sentence = error.to_string();
+        Failure::new(exit::UNEXPECTED, sentence.trim_start_matches("error: ").trim_end())
+    })?;
+    let RunArguments { mut targets, mut load, output, only, as_published, repeat, .. } = line.run;
+    if !only.is_empty() || as_published || repeat > 1 {
+        let sentence = "--only, --as-published and --repeat are not for such a run";
+        return Err(Failure::new(exit::UNEXPECTED, sentence));
+    }
+    if let Some(password) = password {
+        targets.give_password(password);
+    }
+    load.source = Some(source);
+    let scenario = Fitting::new(&load, &targets)?.only_scenario(&name, &[])?;
+    once(scenario, &targets, &output)
+}
+
+/// A command line that is made, not typed.
+#[derive(Parser)]
+struct MadeLine {
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+fn once(
+    scenario: Scenario,
+    targets: &TargetArguments,
+    output: &OutputArguments,
+) -> Result<Ended, Failure> {
     let page = output.ui.wish()?;
     let mut setting = Setting::new(targets, output.quiet)?;
     setting.report_in(output.lang);
@@ -101,10 +149,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         eprintln!("error: {sentence}");
     }
     setting.conclude(Some(&outcome.data.record));
-    if stayed_away {
-        return Ok(exit::TARGET_UNREACHABLE);
-    }
-    Ok(exit::code_of(outcome.data.record.verdict, &outcome.ending))
+    let code = match stayed_away {
+        true => exit::TARGET_UNREACHABLE,
+        false => exit::code_of(outcome.data.record.verdict, &outcome.ending),
+    };
+    Ok(Ended { code, step: outcome.data.record.steps.into_iter().next_back() })
 }
 
 impl RunArguments {
@@ -139,19 +188,11 @@ fn held_as_published(suite: &Suite, load: &LoadArguments) -> Result<LoadArgument
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        run: RunArguments,
-    }
 
     #[test]
     fn the_guide_is_held_for_five_minutes_with_clients_within_20_seconds() {
-        let line = Line::parse_from(["run", "guide", "--as-published"]);
+        let line = MadeLine::parse_from(["run", "guide", "--as-published"]);
         let suite = Suite::find("guide").expect("a suite");
         let load = held_as_published(&suite, &line.run.load).map_err(|error| error.message);
         let adjustment = load.expect("the guide says it").adjust.adjustment();

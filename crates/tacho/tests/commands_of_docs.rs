@@ -45,10 +45,11 @@ const FOREIGN: [(&str, &str); 18] = [
 ];
 
 /// Our commands that are parsed, and why they are not run here.
-const PARSED: [(&str, &str); 19] = [
+const PARSED: [(&str, &str); 20] = [
     ("broker.toml", "it names files and brokers of the reader; bridges have tests of their own"),
     ("tacho pub", "the broker is the reader's; quick.rs publishes"),
     ("tacho sub", "the broker is the reader's; quick.rs subscribes"),
+    ("tacho bench", "the broker is the reader's; bench.rs has small loads"),
     ("tacho passwd", "it asks for a password; access.rs answers it"),
     ("tacho journal", "it needs the directory of a broker; its own tests make one"),
     ("tacho bridge", "it needs a bridge and its remote broker; its own tests have them"),

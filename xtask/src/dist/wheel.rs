@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use flate2::Compression;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -18,7 +19,7 @@ use super::tree::Tree;
 use crate::shell;
 
 /// A file of the wheel.
-struct Entry {
+struct WheelEntry {
     name: String,
     mode: u32,
     bytes: Vec<u8>,
@@ -33,10 +34,11 @@ pub(super) fn make(source: &Source, tree: &Tree, out: &Path) -> Result<String> {
     let mut zip = ZipWriter::new(file);
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
+        .compression_level(Some(Compression::best().level().into()))
         .last_modified_time(DateTime::default());
     let mut record = String::new();
     let info = format!("tacho-{}.dist-info", source.version);
-    for Entry { name, mode, bytes } in entries(source, tree, &info, &platforms)? {
+    for WheelEntry { name, mode, bytes } in entries(source, tree, &info, &platforms)? {
         zip.start_file(&name, options.unix_permissions(mode))?;
         zip.write_all(&bytes)?;
         let sum = sum(&bytes, &out.join("entry"))?;
@@ -50,7 +52,12 @@ pub(super) fn make(source: &Source, tree: &Tree, out: &Path) -> Result<String> {
     Ok(name)
 }
 
-fn entries(source: &Source, tree: &Tree, info: &str, platforms: &[String]) -> Result<Vec<Entry>> {
+fn entries(
+    source: &Source,
+    tree: &Tree,
+    info: &str,
+    platforms: &[String],
+) -> Result<Vec<WheelEntry>> {
     let version = source.version;
     let read =
         |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
@@ -65,7 +72,7 @@ fn entries(source: &Source, tree: &Tree, info: &str, platforms: &[String]) -> Re
     for platform in platforms {
         let _ = writeln!(wheel, "Tag: py3-none-{platform}");
     }
-    let entry = |name: String, mode: u32, bytes: Vec<u8>| Entry { name, mode, bytes };
+    let entry = |name: String, mode: u32, bytes: Vec<u8>| WheelEntry { name, mode, bytes };
     Ok(vec![
         entry(
             format!("tacho-{version}.data/scripts/tacho"),

@@ -66,7 +66,7 @@ fn paths(sessions: u64) -> Vec<String> {
         "/status",
         "/clients?limit=100",
         "/clients?state=connected&limit=1000",
-        "/clients?user=nobody&limit=10",
+        "/clients?user=none&limit=10",
         "/clients?address=192.0.2.0/24&limit=10",
         "/groups",
         "/retained?filter=%23",

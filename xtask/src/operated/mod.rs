@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// What a load showed.
-struct Seen {
+struct LoadSeen {
     p99_us: f64,
     lost: u64,
     verdict: String,
@@ -119,7 +119,7 @@ struct Loads<'a> {
 }
 
 impl Loads<'_> {
-    fn load(&self, name: &str) -> Result<Seen> {
+    fn load(&self, name: &str) -> Result<LoadSeen> {
         let run = self.folder.join(name);
         let mut command = shell::command(self.tacho);
         command.args(["run", "symmetric", "--quiet", "--beyond-calibration"]);
@@ -140,7 +140,7 @@ impl Loads<'_> {
         let text = fs::read(run.join("summary.json")).context("a run left no summary")?;
         let summary: Value = serde_json::from_slice(&text).context("summary.json")?;
         let figure = |path: &str| summary.pointer(path).and_then(Value::as_f64);
-        Ok(Seen {
+        Ok(LoadSeen {
             p99_us: figure("/steps/0/latency_us/p99").context("a run has no p99")?,
             lost: figure("/steps/0/lost").unwrap_or(0.0) as u64,
             verdict: summary["verdict"].as_str().unwrap_or("unknown").to_owned(),

@@ -13,12 +13,13 @@ use tacho_scenario::{BrokerUrl, Password, Scheme, Template, TlsOptions};
 use super::invalid;
 use super::properties::PropertyArguments;
 use crate::exit::{self, Failure};
+use crate::profile::Profile;
 use crate::run::transport;
 use crate::signals;
 
 /// The largest packet that the broker may send: what MQTT can announce.
 const PACKET_BYTES_MAX: u32 = 268_435_460;
-/// The environment variable with the URL of the broker.
+/// The environment variable with the broker.
 const TARGET: &str = "TACHO_TARGET";
 
 /// The broker and the client.
@@ -33,10 +34,11 @@ pub(crate) struct ConnectionArguments {
     #[arg(short, long, value_name = "PORT")]
     port: Option<u16>,
 
-    /// The broker as a URL, mqtt://HOST:PORT, mqtts://, ws:// or wss://. Default: TACHO_TARGET
+    /// The broker as a URL, mqtt://HOST:PORT, mqtts://, ws:// or wss://, or as @NAME in
+    /// ~/.config/tacho/targets.toml. Default: TACHO_TARGET
     #[arg(short = 'L', long = "url", visible_alias = "broker", value_name = "URL",
-          conflicts_with_all = ["host", "port"], value_parser = BrokerUrl::parse)]
-    url: Option<BrokerUrl>,
+          conflicts_with_all = ["host", "port"], value_parser = Profile::parse)]
+    broker: Option<Profile>,
 
     /// User name. Default: TACHO_USERNAME
     #[arg(short, long, value_name = "USER")]
@@ -154,8 +156,8 @@ impl ConnectionArguments {
         if !is_v5 && (self.session_expiry_interval.is_some() || properties.has_any()) {
             return Err(invalid("properties and the session expiry interval need MQTT 5.0 (-V 5)"));
         }
-        let url = self.url()?;
-        let filter = self.filter(&url)?;
+        let Profile { url, username, password, tls } = self.broker()?;
+        let filter = self.filter(&url, tls)?;
         let addresses = (url.host.as_str(), url.port).to_socket_addrs().map_err(|error| {
             let sentence = format!("cannot find the host '{}': {error}", url.host);
             Failure::new(exit::TARGET_UNREACHABLE, sentence)
@@ -175,8 +177,12 @@ impl ConnectionArguments {
             session_expiry_s: expiry_s.filter(|_| is_v5),
             keep_alive_s: self.keepalive,
             receive_maximum: own.receive_maximum,
-            username: self.username.clone().or_else(|| std::env::var("TACHO_USERNAME").ok()),
-            password: self.password()?,
+            username: self
+                .username
+                .clone()
+                .or(username)
+                .or_else(|| std::env::var("TACHO_USERNAME").ok()),
+            password: self.password(password)?,
             will: self.will(properties)?,
             will_delay_s: properties.will_delay_s()?,
             user_properties: own.user_properties,
@@ -191,12 +197,12 @@ impl ConnectionArguments {
         self.protocol_version.is_v5()
     }
 
-    fn url(&self) -> Result<BrokerUrl, Failure> {
-        if let Some(url) = &self.url {
-            return Ok(url.clone());
+    fn broker(&self) -> Result<Profile, Failure> {
+        if let Some(broker) = &self.broker {
+            return Ok(broker.clone());
         }
         if let (None, None, Ok(text)) = (&self.host, self.port, std::env::var(TARGET)) {
-            return BrokerUrl::parse(&text).map_err(|error| invalid(&format!("{TARGET}: {error}")));
+            return Profile::parse(&text).map_err(|error| invalid(&format!("{TARGET}: {error}")));
         }
         let scheme = match (self.wants_tls(), self.ws) {
             (false, false) => Scheme::Mqtt,
@@ -206,14 +212,21 @@ impl ConnectionArguments {
         };
         let host = self.host.as_deref().unwrap_or("localhost");
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        Ok(BrokerUrl::new(scheme, host, self.port.unwrap_or_else(|| scheme.default_port())))
+        let port = self.port.unwrap_or_else(|| scheme.default_port());
+        let url = BrokerUrl::new(scheme, host, port);
+        Ok(Profile { url, username: None, password: None, tls: TlsOptions::default() })
     }
 
     const fn wants_tls(&self) -> bool {
         self.tls || self.cafile.is_some() || self.cert.is_some() || self.insecure
     }
 
-    fn filter(&self, url: &BrokerUrl) -> Result<tacho_client::FilterSource, Failure> {
+    /// How the broker is reached; flags win over the options of a broker with a name.
+    fn filter(
+        &self,
+        url: &BrokerUrl,
+        mut tls: TlsOptions,
+    ) -> Result<tacho_client::FilterSource, Failure> {
         if self.wants_tls() && !url.scheme.uses_tls() {
             return Err(invalid(&format!("{url} is without TLS: write mqtts:// or wss://")));
         }
@@ -221,13 +234,12 @@ impl ConnectionArguments {
             return Err(invalid(&format!("{url} is no WebSocket: write ws:// or wss://")));
         }
         let named = |path: &PathBuf| Template::literal(path.to_string_lossy());
-        let tls = TlsOptions {
-            ca: self.cafile.clone(),
-            cert: self.cert.as_ref().map(named),
-            key: self.key.as_ref().map(named),
-            insecure: self.insecure,
-            ..TlsOptions::default()
-        };
+        if self.cafile.is_some() || self.insecure {
+            (tls.ca, tls.insecure) = (self.cafile.clone(), self.insecure);
+        }
+        if self.cert.is_some() {
+            (tls.cert, tls.key) = (self.cert.as_ref().map(named), self.key.as_ref().map(named));
+        }
         let transport = transport(url, &tls)?;
         Ok(Arc::new(move || transport.filter()))
     }
@@ -242,7 +254,8 @@ impl ConnectionArguments {
         format!("{prefix}{:x}-{:x}", std::process::id(), nanos as u32)
     }
 
-    fn password(&self) -> Result<Option<Vec<u8>>, Failure> {
+    /// The password; that of a broker with a name comes before that of the environment.
+    fn password(&self, named: Option<Password>) -> Result<Option<Vec<u8>>, Failure> {
         let bytes = |password: &Password| password.reveal().map(|text| text.as_bytes().to_vec());
         if let Some(file) = &self.password_file {
             return Password::read(file)
@@ -257,7 +270,8 @@ impl ConnectionArguments {
             }
             return Ok(Some(password.clone().into_bytes()));
         }
-        Ok(bytes(&Password::in_environment(Password::VARIABLE)))
+        let password = named.unwrap_or_else(|| Password::in_environment(Password::VARIABLE));
+        Ok(bytes(&password))
     }
 
     fn will(&self, properties: &PropertyArguments) -> Result<Option<Message>, Failure> {

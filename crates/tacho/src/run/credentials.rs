@@ -87,6 +87,10 @@ impl BrokerCredentials {
             }
             rest = before;
         }
+        if rest.starts_with('@') {
+            // The name of a broker, not of a user.
+            return Ok((rest.to_owned(), credentials));
+        }
         let (scheme, authority) = match rest.split_once("://") {
             Some((scheme, authority)) => (Some(scheme), authority),
             None => (None, rest),
@@ -117,6 +121,21 @@ impl BrokerCredentials {
     }
 }
 
+impl BrokerCredentials {
+    /// With those of a broker that has a name where there are no others.
+    pub(super) fn completed(
+        mut self,
+        username: Option<String>,
+        password: Option<Password>,
+    ) -> Result<Self, String> {
+        if let (None, Some(username)) = (&self.username, username) {
+            self.username = Some(Template::parse(&username)?);
+        }
+        self.password = self.password.or(password);
+        Ok(self)
+    }
+}
+
 /// Replaces `%40` and the like.
 fn decoded(text: &str) -> Result<String, String> {
     let wrong = || "'%' in a user name or password of a URL needs two hex digits: %25".to_owned();
@@ -143,6 +162,11 @@ impl CredentialArguments {
         let passwords = self.passwords.iter();
         let files = self.files.iter().map(|named| ("--credentials", named.name.as_str()));
         users.chain(passwords.map(|named| ("--password-file", named.name.as_str()))).chain(files)
+    }
+
+    /// Takes a password for all targets.
+    pub(super) fn give_password(&mut self, password: Password) {
+        self.passwords.push(Named::new(password));
     }
 
     /// Keeps what concerns the targets for which `is_mine` holds, and all of them.
@@ -246,6 +270,7 @@ mod tests {
             ("mqtt://u@h:1", "mqtt://h:1", Some("u"), false, false),
             ("wss://u:p%40%3a@h:1/a@b", "wss://h:1/a@b", Some("u"), true, true),
             ("builtin,user=u", "builtin", Some("u"), false, false),
+            ("@lab,user=u", "@lab", Some("u"), false, false),
             (&format!("h,user=m-{{{{i}}}},password-file={file}"), "h", Some("m"), true, false),
         ] {
             let (left, credentials) = BrokerCredentials::take(text).expect(text);

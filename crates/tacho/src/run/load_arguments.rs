@@ -9,7 +9,9 @@ use tacho_record::{Given, RunDirectory, RunRecord, Timestamp};
 use tacho_report::Lang;
 use tacho_report::{badge, junit, markdown};
 use tacho_scenario::threshold::Threshold;
-use tacho_scenario::{Limits, Scenario, ScenarioError, SourceAddresses, Timing};
+use tacho_scenario::{
+    Limits, Scenario, ScenarioError, SourceAddresses, SourceText, Timing, TlsOptions,
+};
 
 use super::credentials;
 use super::given_arguments::GivenArguments;
@@ -86,6 +88,10 @@ pub(crate) struct LoadArguments {
     /// Seed of payloads and random phases, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
+
+    /// The text of the scenario, where it is not found by its name.
+    #[arg(skip)]
+    pub(crate) source: Option<SourceText>,
 }
 
 /// Destinations and forms of the results.
@@ -240,7 +246,11 @@ impl LoadArguments {
         targets: &TargetArguments,
     ) -> Result<Scenario, ScenarioError> {
         let vars: Vec<(String, String)> = self.vars.iter().chain(vars).cloned().collect();
-        let scenario = Scenario::load(name, &vars, &self.adjust.adjustment(), Limits::NONE)?;
+        let adjustment = self.adjust.adjustment();
+        let scenario = match &self.source {
+            Some(source) => Scenario::parse_adjusted(source, &vars, &adjustment, Limits::NONE)?,
+            None => Scenario::load(name, &vars, &adjustment, Limits::NONE)?,
+        };
         self.applied(scenario.with_clients(&self.virtual_users)?, targets)
     }
 
@@ -274,6 +284,7 @@ impl LoadArguments {
             scenario.seed = seed;
         }
         let located = targets.located(&scenario);
+        let only_named = scenario.has_only_named_targets();
         scenario.forget_shared_addresses(|name| located.contains_key(name));
         let named = scenario.targets.iter_mut().map(|(name, target)| (name.as_str(), target));
         let default = (Scenario::DEFAULT_TARGET, &mut scenario.target);
@@ -281,9 +292,13 @@ impl LoadArguments {
             if let Some(broker) = located.get(name) {
                 target.broker.clone_from(broker);
             }
+            if let Some(argument) = targets.broker(name, only_named)
+                && argument.tls != TlsOptions::default()
+            {
+                target.tls = argument.tls.clone();
+            }
             target.tls = targets.transport.tls(target).map_err(ScenarioError::new)?;
         }
-        let only_named = scenario.has_only_named_targets();
         let of_broker =
             |name: &str| targets.broker(name, only_named).map(|broker| &broker.credentials);
         credentials::apply(&targets.credentials, of_broker, &mut scenario)

@@ -7,7 +7,7 @@ use tacho_broker::Level;
 use tacho_monitor::{MonitorSpec, parse_cpu_list};
 use tacho_record::NetworkLimit;
 use tacho_rig::Cores;
-use tacho_scenario::{BrokerUrl, Scenario};
+use tacho_scenario::{BrokerUrl, Password, Scenario, TlsOptions};
 
 use super::credentials::{BrokerCredentials, CredentialArguments};
 use super::named::Named;
@@ -15,13 +15,15 @@ use super::tolerate::TolerateArguments;
 use super::transport::TransportArguments;
 use crate::exit::{self, Failure};
 use crate::machine::MachineArguments;
+use crate::profile::Profile;
 
 /// The brokers under test and their cores.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Broker")]
 pub(crate) struct TargetArguments {
     /// Load this running broker; NAME=URL for a named target of the scenario, may then be given
-    /// several times. 'builtin' starts Tacho's own broker instead of the scenario's
+    /// several times. 'builtin' starts Tacho's own broker instead of the scenario's, @NAME is a
+    /// broker in ~/.config/tacho/targets.toml
     ///
     /// mqtt:// is TCP, mqtts:// is TLS, ws:// and wss:// are WebSocket and may have a path (default
     /// /mqtt). Default ports: 1883, 8883, 80 and 443. ',user=USER' and ',password-file=FILE' after
@@ -194,6 +196,11 @@ impl TargetArguments {
         side
     }
 
+    /// Gives clients without another one this password.
+    pub(crate) fn give_password(&mut self, password: Password) {
+        self.credentials.give_password(password);
+    }
+
     /// Sets shards and durability of Tacho's own broker for one side.
     pub(crate) fn set_builtin(&mut self, shards: Option<u16>, level: Option<Level>) {
         self.shards = shards.or(self.shards);
@@ -337,20 +344,23 @@ pub(crate) struct BrokerArgument {
     /// One that is running; otherwise Tacho's own, started for the run.
     url: Option<BrokerUrl>,
     pub(super) credentials: BrokerCredentials,
+    /// Certificates of a broker with a name of the user's, else the default.
+    pub(super) tls: TlsOptions,
 }
 
 impl BrokerArgument {
     fn parse(text: &str) -> Result<Self, String> {
         let (rest, credentials) = BrokerCredentials::take(text)?;
-        let url = match rest.as_str() {
-            "builtin" => None,
-            url => Some(BrokerUrl::parse(url)?),
-        };
-        Ok(Self { url, credentials })
+        if rest == "builtin" {
+            return Ok(Self { credentials, ..Self::new(None) });
+        }
+        let Profile { url, username, password, tls } = Profile::parse(&rest)?;
+        let credentials = credentials.completed(username, password)?;
+        Ok(Self { url: Some(url), credentials, tls })
     }
 
     fn new(url: Option<BrokerUrl>) -> Self {
-        Self { url, credentials: BrokerCredentials::default() }
+        Self { url, credentials: BrokerCredentials::default(), tls: TlsOptions::default() }
     }
 }
 
