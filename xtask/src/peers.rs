@@ -2,8 +2,9 @@
 //!
 //! Debian's mosquitto, its command line clients, collectd, Prometheus, Java, rpm and Chromium come
 //! from the system's packages; paho-mqtt, matplotlib, a validator of OpenAPI, mqtt.js,
-//! playwright-core, Grafana's types, JMeter, HdrHistogram, InfluxDB and OpenTelemetry's collector
-//! are installed into `peers` in the target folder, never into the system.
+//! playwright-core, Grafana's types, JMeter, HdrHistogram, InfluxDB, nats-server and
+//! OpenTelemetry's collector are installed into `peers` in the target folder, never into the
+//! system.
 
 use std::env;
 use std::fs;
@@ -28,6 +29,9 @@ const INFLUXDB: &str = "1.8.3";
 /// OpenTelemetry's collector, with one receiver and one exporter; its modules are pinned in
 /// `xtask/peers/otelcol`.
 const OTELCOL: &str = "0.165.0";
+
+/// NATS, the bus of agents; pinned, with its modules, in `xtask/peers/nats-server`.
+const NATS_SERVER: &str = "2.15.2";
 
 /// A broker to measure beside others.
 #[cfg(target_os = "linux")]
@@ -68,6 +72,7 @@ pub(crate) fn install() -> Result<()> {
         ("mqtt, playwright-core and @grafana/schema (npm)", from_npm),
         ("InfluxDB", influxdb),
         ("OpenTelemetry's collector", otelcol),
+        ("nats-server", nats_server),
         ("JMeter and HdrHistogram (Maven)", from_maven),
     ]
     .map(|(name, install)| (name, patiently(name, install)))
@@ -198,6 +203,27 @@ fn otelcol() -> Result<()> {
     }
     let flags = format!("-ldflags=-s -w -X main.version={OTELCOL}");
     go_build("otelcol", (".", &[&flags]), &program)
+}
+
+/// nats-server, built where Go is installed, else the system's; one with JetStream is old enough.
+fn nats_server() -> Result<()> {
+    let program = dir().join("bin").join("nats-server");
+    let installed = shell::output(shell::command(&program).arg("--version"));
+    if installed.is_ok_and(|text| text.contains(NATS_SERVER)) {
+        return Ok(());
+    }
+    let package = "github.com/nats-io/nats-server/v2";
+    match go_build("nats-server", (package, &["-ldflags=-s -w"]), &program) {
+        Err(error) if shell::find("nats-server").is_some() => {
+            eprintln!("{error:#}; the system's is taken");
+            Ok(())
+        }
+        Err(error) if shell::in_ci() && is_root() && shell::find("apt-get").is_some() => {
+            eprintln!("{error:#}; Debian's is taken");
+            apt_install(&["nats-server"])
+        }
+        result => result,
+    }
 }
 
 /// JMeter, without a distribution: its libraries and settings as Maven Central has them.

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::Finding;
 
 /// Each room and the rooms below it that it may use. ARCHITECTURE.md has the picture.
-const ROOMS: [(&str, &[&str]); 21] = [
+const ROOMS: [(&str, &[&str]); 22] = [
     ("codec", &[]),
     ("topic", &[]),
     ("access", &["topic"]),
@@ -17,6 +17,7 @@ const ROOMS: [(&str, &[&str]); 21] = [
     ("net", &[]),
     ("journal", &[]),
     ("http", &[]),
+    ("bus", &[]),
     ("broker", &["access", "codec", "topic", "session", "net", "journal", "http", "output"]),
     ("load", &["access", "codec", "topic", "session", "net"]),
     ("client", &["codec", "net", "session"]),
@@ -26,13 +27,13 @@ const ROOMS: [(&str, &[&str]); 21] = [
     ("record", &["load", "monitor", "scenario"]),
     ("report", &["monitor", "record", "scenario"]),
     ("rig", &["net"]),
-    ("lab", &["load", "monitor", "output", "record", "rig", "scenario"]),
+    ("lab", &["bus", "load", "monitor", "output", "record", "rig", "scenario"]),
     ("console", &["net", "http", "monitor", "record", "report", "scenario"]),
     (
         "tacho",
         &[
-            "access", "client", "codec", "topic", "session", "net", "journal", "broker", "load",
-            "monitor", "scenario", "record", "report", "lab", "rig", "console", "output",
+            "access", "bus", "client", "codec", "topic", "session", "net", "journal", "broker",
+            "load", "monitor", "scenario", "record", "report", "lab", "rig", "console", "output",
         ],
     ),
     // Behind the feature `results`.
