@@ -1,5 +1,6 @@
 //! The run context: what all threads of a run share, read-only.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tacho_codec::QoS;
@@ -7,12 +8,14 @@ use tacho_codec::QoS;
 use crate::cells::Cells;
 use crate::placement::Placement;
 use crate::plan::{Action, ActionKind, Plan};
-use crate::verifier::Streams;
+use crate::verifier::{Streams, unix_offset_ns};
 
 /// What all threads share, read-only.
 #[derive(Debug)]
 pub(crate) struct RunContext {
     pub(crate) plan: Plan,
+    /// The threads of the plan that this process runs.
+    pub(crate) here: Range<usize>,
     pub(crate) streams: Arc<Streams>,
     pub(crate) placement: Placement,
     pub(crate) cells: Cells,
@@ -42,11 +45,18 @@ pub(crate) struct StreamHome {
 }
 
 impl RunContext {
-    /// Places clients and streams on threads.
+    /// Places clients and streams on threads, all of them of this process.
     pub(crate) fn new(plan: Plan) -> Self {
+        let here = 0..plan.threads;
+        Self::of_share(plan, here, unix_offset_ns())
+    }
+
+    /// The same where this process runs only the threads `here`, and the run's clock is that much
+    /// behind Unix time.
+    pub(crate) fn of_share(plan: Plan, here: Range<usize>, unix_offset_ns: u64) -> Self {
         let placement = Placement::new(&plan);
         let cells = Cells::new(&plan);
-        let streams = Arc::new(Streams::new(&plan));
+        let streams = Arc::new(Streams::at(&plan, unix_offset_ns));
         let mut receivers = vec![0; streams.infos.len()];
         for route in &plan.routes {
             receivers[route.stream.index()] += 1;
@@ -86,6 +96,7 @@ impl RunContext {
             will_receivers,
             subscribes_later,
             packet_bytes_accepted: plan.packet_bytes_accepted(),
+            here,
             plan,
         }
     }

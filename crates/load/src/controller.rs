@@ -1,30 +1,31 @@
 //! Runs the phases of a plan on its threads, and turns their reports into events.
 
 use std::collections::{HashMap, HashSet};
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use tacho_net::{Remote, clock};
+use tacho_net::clock;
 
 use crate::context::RunContext;
 use crate::events::{Delivery, End, Event, PhaseKind, Summary};
 use crate::histogram::{self, histogram};
-use crate::mail::{Ended, Enter, Mail, Report, ReportBody, Status, Task};
-use crate::plan::{ClientIndex, Group, Phase, Plan};
+use crate::mail::{Ended, Enter, LostShare, Mail, Report, ReportBody, Status, Task};
+use crate::plan::{ClientIndex, Group, Phase};
 use crate::rtt::RttThread;
 use crate::verifier::{Books, StreamEnds, settle_shared};
 
+mod begin;
+mod crew;
 mod intervals;
-mod threads;
+pub(crate) mod threads;
 
+pub(crate) use begin::{start, start_parts};
+use crew::Crew;
+pub(crate) use crew::CrewPart;
 use intervals::{Intervals, Measured};
 
-/// Lead time of commands, long enough that all threads start a phase together.
-const START_MARGIN_NS: u64 = 20_000_000;
 /// How often the controller checks the abort flag and a drain.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How often clients that have waited too long are given up.
@@ -33,41 +34,10 @@ const GIVE_UP_EVERY_NS: u64 = 100_000_000;
 const ABORT_DRAIN_NS: u64 = 1_000_000_000;
 /// After a drain ended with this much silence, messages still missing count as lost.
 const SILENCE_NS: u64 = 1_000_000_000;
+/// Time for the last reports of threads in other processes.
+const LAST_REPORTS_NS: u64 = 2_000_000_000;
 /// Timeout of threads for closing connections and for responses to the controller.
 const ANSWER_TIMEOUT_NS: u64 = 10_000_000_000;
-
-/// Starts the threads and the controller.
-pub(crate) fn start(
-    plan: Plan,
-    events: mpsc::Sender<Event>,
-    abort: Arc<AtomicBool>,
-) -> io::Result<JoinHandle<()>> {
-    // Where the limit cannot be raised, reaching it shows as failed connects.
-    let _ = tacho_net::raise_fd_limit();
-    let context = Arc::new(RunContext::new(plan));
-    let (sender, reports) = mpsc::channel();
-    let (threads, remote) = threads::start(&context, &sender)?;
-    let rtt = RttThread::start(&context, &sender)?;
-    let controller = Controller {
-        intervals: Intervals::new(Arc::clone(&context)),
-        rtt,
-        rtt_failure: None,
-        connect_start_ns: 0,
-        context,
-        events,
-        abort,
-        remote,
-        reports,
-        inbox: Inbox::default(),
-        failures: 0,
-        lost: HashSet::new(),
-        last_failure: String::new(),
-        started_actions: HashMap::new(),
-        measured_ns: 0,
-        connect_timeout_ns: u64::MAX,
-    };
-    Builder::new().name("load-control".into()).spawn(move || controller.run(threads))
-}
 
 /// Responses of threads that the controller collects.
 #[derive(Debug, Default)]
@@ -87,7 +57,7 @@ struct Controller {
     context: Arc<RunContext>,
     events: mpsc::Sender<Event>,
     abort: Arc<AtomicBool>,
-    remote: Remote<Mail>,
+    crew: Crew,
     reports: mpsc::Receiver<Report>,
     intervals: Intervals,
     rtt: Option<RttThread>,
@@ -109,13 +79,13 @@ struct Controller {
 }
 
 impl Controller {
-    fn run(mut self, threads: Vec<JoinHandle<()>>) {
+    fn run(mut self) {
         let end = self.run_phases().err().unwrap_or(End::Completed);
-        if !matches!(end, End::Completed | End::Thread(_)) {
+        if !matches!(end, End::Completed | End::Thread(_) | End::ShareLost { .. }) {
             // A run that ends early still disconnects its clients.
             let _ = self.disconnect(self.context.plan.phases.len());
         }
-        let summary = self.stop(end, threads);
+        let summary = self.stop(end);
         self.emit(Event::Finished(Box::new(summary)));
     }
 
@@ -193,7 +163,7 @@ impl Controller {
 
     /// Runs consecutive load phases; returns the measured window.
     fn load(&mut self, first: usize, phases: &[Phase]) -> Result<Option<Measured>, End> {
-        let mut start_ns = clock::now_ns() + START_MARGIN_NS;
+        let mut start_ns = clock::now_ns() + self.crew.margin_ns();
         let mut measured = None;
         let mut starts = Vec::new();
         for (index, phase) in (first..).zip(phases) {
@@ -263,7 +233,7 @@ impl Controller {
 
     /// Ends a load early, with a report of the window measured so far.
     fn cut_short(&mut self, end: End, measured: Option<Measured>, index: usize) -> End {
-        if matches!(end, End::Thread(_)) {
+        if matches!(end, End::Thread(_) | End::ShareLost { .. }) {
             return end;
         }
         let at_ns = clock::now_ns();
@@ -380,16 +350,17 @@ impl Controller {
         Ok(())
     }
 
-    fn stop(&mut self, end: End, threads: Vec<JoinHandle<()>>) -> Summary {
+    fn stop(&mut self, end: End) -> Summary {
         self.post_all(|| Mail::Stop);
         let mut end = end;
+        if self.crew.is_elsewhere() {
+            self.await_last_reports();
+        }
         if let Some(rtt) = self.rtt.take() {
             rtt.stop();
         }
-        for thread in threads {
-            if thread.join().is_err() {
-                end = End::Thread("panicked".into());
-            }
+        if !self.crew.join() {
+            end = End::Thread("panicked".into());
         }
         while let Ok(report) = self.reports.try_recv() {
             // A thread that failed before has been reported.
@@ -417,6 +388,15 @@ impl Controller {
             histogram::add(&mut summary.suback, &ended.suback);
         }
         summary
+    }
+
+    /// Waits a moment for the last reports of threads in other processes.
+    fn await_last_reports(&mut self) {
+        let deadline_ns = clock::now_ns() + LAST_REPORTS_NS;
+        while self.inbox.ended.len() < self.context.plan.threads
+            && clock::now_ns() < deadline_ns
+            && self.receive(LOOK_EVERY).is_ok()
+        {}
     }
 
     fn enter_now(&mut self, index: usize, task: Task) {
@@ -532,6 +512,11 @@ impl Controller {
                 self.rtt_failure.get_or_insert(why);
             }
             ReportBody::Ended(ended) => self.inbox.ended.push(*ended),
+            ReportBody::Forward { thread, mail } => self.crew.post(thread, *mail),
+            ReportBody::Lost(LostShare { name, threads, why }) => {
+                let of = self.context.plan.threads;
+                return Err(End::ShareLost { name, threads, of, why });
+            }
             ReportBody::Broken(why) => return Err(End::Thread(why)),
         }
         Ok(())
@@ -557,10 +542,7 @@ impl Controller {
     }
 
     fn post_all(&self, mail: impl Fn() -> Mail) {
-        for thread in 0..self.context.plan.threads {
-            // A thread that has ended has reported why.
-            let _ = self.remote.post(thread, mail());
-        }
+        self.crew.post_all(mail);
     }
 
     fn emit(&self, event: Event) {

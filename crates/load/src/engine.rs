@@ -6,7 +6,10 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::context::RunContext;
+use crate::controller::CrewPart;
 use crate::events::Event;
+use crate::mail::Report;
 use crate::plan::{Plan, PlanError};
 
 /// Why a run could not start.
@@ -53,6 +56,19 @@ impl Engine {
         let (sender, events) = mpsc::channel();
         let abort = AbortHandle(Arc::default());
         let controller = crate::controller::start(plan, sender, Arc::clone(&abort.0))?;
+        Ok(Self { events, abort, controller: Some(controller) })
+    }
+
+    /// Runs the phases of a plan whose threads other processes have started.
+    pub(crate) fn of_parts(
+        context: Arc<RunContext>,
+        parts: Vec<CrewPart>,
+        reports: (mpsc::Sender<Report>, mpsc::Receiver<Report>),
+    ) -> std::io::Result<Self> {
+        let (sender, events) = mpsc::channel();
+        let abort = AbortHandle(Arc::default());
+        let to = (sender, Arc::clone(&abort.0));
+        let controller = crate::controller::start_parts(context, parts, reports, to)?;
         Ok(Self { events, abort, controller: Some(controller) })
     }
 

@@ -19,6 +19,8 @@ pub use figures::{
 
 pub use login::{JudgedLogin, LoginCounts, LoginFigures, LoginTotals};
 
+use serde::{Deserialize, Serialize};
+
 pub use crate::histogram::{Histogram, histogram};
 use crate::plan::ClientIndex;
 
@@ -66,7 +68,7 @@ pub enum Event {
 }
 
 /// The kinds of [`Phase`](crate::Phase).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PhaseKind {
     /// Clients connect.
     Connect,
@@ -177,7 +179,7 @@ pub struct IntervalSnapshot {
 }
 
 /// Resource usage of one generator thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ThreadUsage {
     /// CPU to which it is pinned.
     pub cpu: Option<usize>,
@@ -335,4 +337,16 @@ pub enum End {
     /// A generator thread failed.
     #[error("a generator thread failed: {0}")]
     Thread(String),
+    /// A process that ran a part of the threads was lost.
+    #[error("{name}, which ran {threads} of {of} generator threads, was lost: {why}")]
+    ShareLost {
+        /// Its name.
+        name: String,
+        /// Threads that it ran.
+        threads: usize,
+        /// Threads of the run.
+        of: usize,
+        /// What happened.
+        why: String,
+    },
 }

@@ -2,8 +2,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Position of a client in the plan, counted through all groups in order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct ClientIndex(u32);
 
 impl ClientIndex {
@@ -37,7 +41,9 @@ impl fmt::Display for ClientIndex {
 
 /// Position of a publish stream in the plan, counted through all clients in order. Payload headers
 /// carry it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct StreamIndex(u32);
 
 impl StreamIndex {

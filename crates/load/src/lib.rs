@@ -25,6 +25,7 @@ mod authentication;
 mod cells;
 mod context;
 mod controller;
+pub mod division;
 mod engine;
 pub mod events;
 mod histogram;
@@ -40,6 +41,7 @@ mod rtt;
 pub mod schedule;
 mod verifier;
 mod window;
+mod wire;
 mod worker;
 
 pub use engine::{AbortHandle, Engine, StartError};
@@ -49,6 +51,8 @@ pub use events::{
     LoginCounts, LoginFigures, LoginTotals, Outcomes, OversizedPacket, PhaseKind, SharedTotals,
     Summary, TargetInterval, TargetTotals, ThreadUsage, Totals, Violations,
 };
+pub use wire::WireError;
+
 pub use payload::{Payload, Template, TemplateError};
 pub use plan::{
     Action, ActionKind, Arrivals, Authentication, Bridge, CatchUp, Client, ClientIndex,

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::events::{ActionCounts, Failure, Histogram, PhaseKind, ThreadUsage};
 use crate::plan::{ClientIndex, Receiver, Scale, StreamIndex};
 use crate::recorder::Sample;
 use crate::verifier::{Books, StreamEnds};
 
 /// To a generator thread.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Mail {
     /// From the controller: enter a phase at its start time. Phases arrive in order.
     Enter(Enter),
@@ -22,7 +24,7 @@ pub(crate) enum Mail {
     /// From the controller: stop sending, and report [`ReportBody::Ends`].
     ReportEnds,
     /// From the controller: close the books of the window, and report them.
-    Settle(Arc<[StreamEnds]>),
+    Settle(#[serde(with = "crate::wire::shared_slice")] Arc<[StreamEnds]>),
     /// From the controller: end.
     Stop,
     /// From another thread: settled deliveries of a stream in closed mode, by its number on the
@@ -33,7 +35,7 @@ pub(crate) enum Mail {
 }
 
 /// The start of a phase.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Enter {
     pub(crate) index: usize,
     pub(crate) start_ns: u64,
@@ -41,7 +43,7 @@ pub(crate) struct Enter {
 }
 
 /// The task of a phase.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Task {
     Connect,
     Subscribe,
@@ -70,13 +72,13 @@ impl Task {
 }
 
 /// From a generator thread to the controller.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) thread: usize,
     pub(crate) body: ReportBody,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ReportBody {
     /// An interval is over.
     Interval(Box<Interval>),
@@ -100,12 +102,16 @@ pub(crate) enum ReportBody {
     Rtt(RoundTrip),
     /// Why the round trips to some broker cannot be measured for now.
     RttFailed(String),
+    /// Mail for a thread of another process, which the controller passes on.
+    Forward { thread: usize, mail: Box<Mail> },
+    /// The process of this thread is lost, with all its threads.
+    Lost(LostShare),
     /// The thread failed.
     Broken(String),
 }
 
 /// A PINGREQ and its PINGRESP.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct RoundTrip {
     /// Position of the broker in the plan's targets.
     pub(crate) target: usize,
@@ -115,7 +121,7 @@ pub(crate) struct RoundTrip {
 }
 
 /// One interval of one thread.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Interval {
     pub(crate) index: usize,
     pub(crate) kind: PhaseKind,
@@ -130,7 +136,7 @@ pub(crate) struct Interval {
 }
 
 /// The progress of a thread.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Status {
     /// Deliveries expected of messages sent since the books were closed.
     pub(crate) expected: u64,
@@ -146,13 +152,34 @@ pub(crate) struct Status {
 }
 
 /// The last report of a thread.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Ended {
+    #[serde(with = "crate::histogram::form")]
     pub(crate) connect: Histogram,
+    #[serde(with = "crate::histogram::form")]
     pub(crate) handshake: Histogram,
+    #[serde(with = "crate::histogram::form")]
     pub(crate) suback: Histogram,
     pub(crate) connected: u64,
     /// When the last first CONNACK arrived; 0 if none did.
     pub(crate) connected_ns: u64,
     pub(crate) subscribed: u64,
 }
+
+/// Threads that another process ran, and that are gone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LostShare {
+    pub(crate) name: String,
+    pub(crate) threads: usize,
+    pub(crate) why: String,
+}
+
+/// An order of the controller to one thread of a share, or to all of them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) thread: Option<usize>,
+    pub(crate) mail: Mail,
+}
+
+/// Sends an encoded order to the process of a share; false if it is gone.
+pub type SendOrder = Box<dyn Fn(&[u8]) -> bool + Send>;

@@ -4,6 +4,7 @@
 //! every stream its topic. Streams and clients are numbered by position: stream 0 is the first
 //! stream of the first client of the first group, and so on.
 
+use serde::{Deserialize, Serialize};
 use tacho_access::TokenClaims;
 use tacho_codec::{QoS, RetainHandling, Version};
 use tacho_net::tls::TlsIdentity;
@@ -34,7 +35,7 @@ pub use target::{Target, Transport};
 use crate::payload::Payload;
 
 /// A resolved run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Plan {
     /// Identifies the run in every payload (low 24 bits), so that messages of other runs are
     /// recognised.
@@ -58,6 +59,7 @@ pub struct Plan {
     pub bridges: Vec<Bridge>,
     /// The streams that each receiver must receive; [`Plan::derive_routes`] computes them from the
     /// filters. A message without a route is reported as unexpected.
+    #[serde(skip)]
     pub routes: Vec<Route>,
     /// The phases of the run, in order.
     pub phases: Vec<Phase>,
@@ -75,7 +77,7 @@ pub struct Plan {
 }
 
 /// How a generator thread waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Timing {
     /// Sleep until the next message is due (a precise timer).
     #[default]
@@ -97,13 +99,14 @@ impl Timing {
 }
 
 /// Clients with the same connection parameters and kinds of streams.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Group {
     /// Name for reports.
     pub name: String,
     /// Targets of this group only; empty means the plan's.
     pub targets: Vec<Target>,
     /// Protocol version.
+    #[serde(with = "crate::wire::version")]
     pub version: Version,
     /// Discard the session of an earlier run. With 3.x and a session that outlives its connection,
     /// this takes an additional connection before the first one.
@@ -113,6 +116,7 @@ pub struct Group {
     /// does `clean_start: false`.
     pub session_expiry_s: u32,
     /// How the clients prove who they are.
+    #[serde(with = "authentication::form")]
     pub authentication: Authentication,
     /// Keep-alive in seconds; 0 disables it.
     pub keep_alive_s: u16,
@@ -152,7 +156,7 @@ pub struct Group {
 }
 
 /// One virtual client.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Client {
     /// Client identifier.
     pub id: String,
@@ -161,8 +165,10 @@ pub struct Client {
     /// Password, if any.
     pub password: Option<Vec<u8>>,
     /// Its own certificate, where it is not that of the [`Transport`].
+    #[serde(skip)]
     pub identity: Option<TlsIdentity>,
     /// What its tokens claim, if its group logs in by tokens.
+    #[serde(skip)]
     pub claims: Option<TokenClaims>,
     /// Topic of its will, if the group has one.
     pub will_topic: Option<String>,
@@ -173,9 +179,10 @@ pub struct Client {
 }
 
 /// The common properties of streams of one kind.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PublishBlock {
     /// QoS of the PUBLISH.
+    #[serde(with = "crate::wire::qos")]
     pub qos: QoS,
     /// Retain flag of the PUBLISH.
     pub retain: bool,
@@ -186,7 +193,7 @@ pub struct PublishBlock {
 }
 
 /// One publisher stream: a client that publishes to one topic.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Stream {
     /// Topic name.
     pub topic: String,
@@ -205,15 +212,17 @@ impl Stream {
 }
 
 /// One topic filter of a client.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Subscription {
     /// Topic filter as sent; `$share/group/filter` for a shared one.
     pub filter: String,
     /// Maximum QoS asked for.
+    #[serde(with = "crate::wire::qos")]
     pub qos: QoS,
     /// No Local: exclude the client's own messages (5.0 only).
     pub no_local: bool,
     /// Which retained messages the broker sends (5.0 only).
+    #[serde(with = "crate::wire::retain_handling")]
     pub retain_handling: RetainHandling,
 }
 
@@ -241,7 +250,7 @@ pub struct Route {
 }
 
 /// A receiver: a client by its own filters, or a shared group as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Receiver {
     /// A client with a plain subscription.
     Client(ClientIndex),
@@ -251,7 +260,7 @@ pub enum Receiver {
 }
 
 /// One step of the run. Phases run one after another; the engine reports each change.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Phase {
     /// Open connections at each group's rate and wait for every CONNACK.
     Connect {

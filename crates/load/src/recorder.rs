@@ -12,6 +12,8 @@
 //! A message belongs to the measured window by its intended time, whenever it arrives, so that a
 //! window also includes its late messages. Counters go by the time of the event.
 
+use serde::{Deserialize, Serialize};
+
 use crate::events::{Counters, JudgedLogin, LoginTotals, Outcomes};
 use crate::histogram::{Histogram, Spread, add, histogram, record};
 use crate::lateness::Lateness;
@@ -20,7 +22,7 @@ use crate::plan::LoginKind;
 use crate::window::Window;
 
 /// The figures of one thread in one interval.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Sample {
     /// By cell; [`Sample::counters`] adds them up.
     pub(crate) cells: Vec<CellSample>,
@@ -37,7 +39,7 @@ pub(crate) struct Sample {
 }
 
 /// The figures of one cell.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct CellSample {
     pub(crate) counters: Counters,
     pub(crate) e2e: Spread,

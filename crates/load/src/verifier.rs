@@ -89,7 +89,13 @@ impl StreamInfo {
 }
 
 impl Streams {
+    #[cfg(test)]
     pub(crate) fn new(plan: &Plan) -> Self {
+        Self::at(plan, unix_offset_ns())
+    }
+
+    /// The streams of a plan; `unix_offset_ns` is Unix time minus the run's clock.
+    pub(crate) fn at(plan: &Plan, unix_offset_ns: u64) -> Self {
         let infos: Vec<StreamInfo> = plan
             .clients()
             .flat_map(|(group, client)| {
@@ -106,7 +112,7 @@ impl Streams {
             })
             .collect();
         let all = infos.iter().map(|info| &info.content);
-        let contents = Contents::new(plan.seed, unix_offset_ns(), all);
+        let contents = Contents::new(plan.seed, unix_offset_ns, all);
         let wills =
             ClientIndex::all().zip(plan.clients()).filter_map(|(index, (group, client))| {
                 let (will, topic) = group.will.as_ref().zip(client.will_topic.as_deref())?;
@@ -131,7 +137,7 @@ impl Streams {
 }
 
 /// Unix time minus CLOCK_MONOTONIC, for payloads that carry the time.
-fn unix_offset_ns() -> u64 {
+pub(crate) fn unix_offset_ns() -> u64 {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (unix.as_nanos() as u64).wrapping_sub(clock::now_ns())
 }

@@ -193,6 +193,15 @@ impl Worker {
         let _ = self.reports.send(Report { thread: self.thread, body });
     }
 
+    /// Sends mail to another thread; to one of another process by way of the controller.
+    fn post(&self, net: &mut Net<Self>, thread: usize, mail: Mail) {
+        let here = &self.context.here;
+        match here.contains(&thread) {
+            true => net.post(thread - here.start, mail),
+            false => self.report(ReportBody::Forward { thread, mail: Box::new(mail) }),
+        }
+    }
+
     fn client_of(&self, conn: ConnId) -> Option<usize> {
         let client = *self.client_of.get(conn.index())? as usize;
         (self.clients.get(client)?.conn == Some(conn)).then_some(client)

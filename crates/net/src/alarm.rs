@@ -43,9 +43,10 @@ mod timerfd {
             _now_ns: u64,
         ) -> io::Result<Option<Duration>> {
             if deadline_ns < self.armed_ns {
+                let at_ns = crate::clock::on_machine_ns(deadline_ns);
                 let at = Timespec {
-                    tv_sec: (deadline_ns / 1_000_000_000) as i64,
-                    tv_nsec: (deadline_ns % 1_000_000_000) as _,
+                    tv_sec: (at_ns / 1_000_000_000) as i64,
+                    tv_nsec: (at_ns % 1_000_000_000) as _,
                 };
                 let once = Timespec { tv_sec: 0, tv_nsec: 0 };
                 let value = Itimerspec { it_interval: once, it_value: at };

@@ -1,8 +1,14 @@
 //! The clock that all loops share.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds of `CLOCK_MONOTONIC`: comparable between the threads and the processes of a machine.
+/// What this process adds to its machine's clock.
+static SHIFT_NS: AtomicI64 = AtomicI64::new(0);
+
+/// Nanoseconds of `CLOCK_MONOTONIC`: comparable between the threads and the processes of a machine;
+/// [shifted](shift), of another machine's.
 ///
 /// Handlers take the time of their turn from [`Net::now_ns`](crate::Net::now_ns), which costs
 /// nothing; this function reads the clock.
@@ -10,7 +16,21 @@ use rustix::time::{ClockId, clock_gettime};
 #[inline]
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    (now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64
+    let now_ns = (now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64;
+    now_ns.wrapping_add_signed(SHIFT_NS.load(Ordering::Relaxed))
+}
+
+/// From now on the clock of this process shows that much more than its machine's: a process that
+/// works for another machine follows that one's clock. No loop may be running, since their timers
+/// would not follow.
+pub fn shift(by_ns: i64) {
+    SHIFT_NS.store(by_ns, Ordering::Relaxed);
+}
+
+/// A time of [`now_ns`] on the machine's own clock, for its timers.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn on_machine_ns(at_ns: u64) -> u64 {
+    at_ns.saturating_add_signed(SHIFT_NS.load(Ordering::Relaxed).saturating_neg())
 }
 
 /// Nanoseconds of CPU time that the calling thread has used. Costs a system call.

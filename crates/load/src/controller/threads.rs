@@ -1,4 +1,4 @@
-//! Starts the generator threads.
+//! Starts the generator threads of this process.
 
 use std::io;
 use std::sync::{Arc, mpsc};
@@ -12,18 +12,18 @@ use crate::plan::Timing;
 use crate::worker::Worker;
 
 /// Starts one event loop per generator thread.
-pub(super) fn start(
+pub(crate) fn start(
     context: &Arc<RunContext>,
     sender: &mpsc::Sender<Report>,
 ) -> io::Result<(Vec<JoinHandle<()>>, Remote<Mail>)> {
     let plan = &context.plan;
-    let boxes = mailboxes::<Mail>(plan.threads);
+    let boxes = mailboxes::<Mail>(context.here.len());
     let remote = boxes[0].remote();
-    let mut threads = Vec::with_capacity(plan.threads);
-    for (thread, mailbox) in boxes.into_iter().enumerate() {
+    let mut threads = Vec::with_capacity(boxes.len());
+    for (number, (thread, mailbox)) in context.here.clone().zip(boxes).enumerate() {
         let config = LoopConfig {
             spin: plan.timing == Timing::Spin,
-            cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[thread % plan.cpus.len()]),
+            cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[number % plan.cpus.len()]),
             ..LoopConfig::default()
         };
         let event_loop = Loop::<Worker>::new(config, mailbox)?;

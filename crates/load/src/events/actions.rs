@@ -1,15 +1,19 @@
 //! Results of actions.
 
+use serde::{Deserialize, Serialize};
+
 use crate::histogram::{Histogram, add, histogram};
 
 /// The results of one action in a measured window.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ActionTotals {
     /// Affected clients. Clients that were not connected are left alone.
     pub clients: u64,
     /// From the action to the client's next CONNACK, for clients that reconnected.
+    #[serde(with = "crate::histogram::form")]
     pub connected: Histogram,
     /// From the action until the client had its session, or its filters were granted.
+    #[serde(with = "crate::histogram::form")]
     pub ready: Histogram,
     /// Failed attempts to reconnect.
     pub retried: u64,
@@ -20,16 +24,19 @@ pub struct ActionTotals {
     /// Replaced connections to which the broker sent DISCONNECT with "session taken over".
     pub taken_over: u64,
     /// From the start of the second connection to the end of the replaced one.
+    #[serde(with = "crate::histogram::form")]
     pub displaced: Histogram,
     /// Deliveries of wills that are due.
     pub wills_expected: u64,
     /// Deliveries of wills that arrived, from the time of the action.
+    #[serde(with = "crate::histogram::form")]
     pub wills: Histogram,
     /// Retained messages due to clients that subscribed.
     pub retained_expected: u64,
     /// Of these, those that arrived.
     pub retained: u64,
     /// From SUBSCRIBE to the last retained message, for clients that received all of them.
+    #[serde(with = "crate::histogram::form")]
     pub complete: Histogram,
 }
 
@@ -54,7 +61,7 @@ impl Default for ActionTotals {
 }
 
 /// The counts of one action so far, for live displays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ActionCounts {
     /// Affected clients.
     pub clients: u64,

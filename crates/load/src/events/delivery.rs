@@ -1,9 +1,11 @@
 //! Counts of messages and deliveries, and breaches of the QoS contract.
 
+use serde::{Deserialize, Serialize};
+
 use crate::plan::{Receiver, StreamIndex};
 
 /// Counts, by the time of each occurrence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Messages due by the schedule (closed mode: same as `attempted`).
     pub offered: u64,
@@ -56,7 +58,7 @@ impl Counters {
 }
 
 /// Verdict on messages, by the window in which their intended time lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Delivery {
     /// Messages sent.
     pub sent: u64,
@@ -113,7 +115,7 @@ impl Delivery {
 
 /// Violations of the QoS contract, by effective QoS: each one is an error, not a statistic.
 /// Messages to or from a client whose connection failed are not judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Violations {
     /// Lost at effective QoS 1 or 2. If messages were still arriving at the end of the drain,
     /// [undelivered](Delivery::undelivered) ones are excluded: the broker may only be slow.
@@ -142,7 +144,7 @@ impl Violations {
 }
 
 /// A run of messages that a receiver did not receive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     /// The publisher stream.
     pub stream: StreamIndex,

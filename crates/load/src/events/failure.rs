@@ -3,12 +3,13 @@
 use std::{fmt, io};
 
 use rustix::io::Errno;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tacho_codec::ReasonCode;
 
 use crate::plan::local_port_range;
 
 /// Why a client failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum Failure {
     /// The connection could not be opened: TCP, TLS or WebSocket.
     #[error("cannot connect: {0}")]
@@ -21,13 +22,14 @@ pub enum Failure {
     },
     /// The broker refused the connection.
     #[error("the broker refused the connection: {0}")]
-    Refused(ReasonCode),
+    Refused(#[serde(with = "crate::wire::reason")] ReasonCode),
     /// The broker refused a topic filter.
     #[error("the broker refused the filter {filter}: {reason}")]
     SubscribeRefused {
         /// The filter.
         filter: String,
         /// The SUBACK's code.
+        #[serde(with = "crate::wire::reason")]
         reason: ReasonCode,
     },
     /// No SUBACK in time.
@@ -38,7 +40,7 @@ pub enum Failure {
     },
     /// The broker sent DISCONNECT.
     #[error("the broker disconnected the client: {0}")]
-    Disconnected(ReasonCode),
+    Disconnected(#[serde(with = "crate::wire::reason")] ReasonCode),
     /// The broker closed the connection without a DISCONNECT.
     #[error("the broker closed the connection")]
     Closed,
@@ -74,7 +76,7 @@ pub enum Failure {
     SessionLost,
     /// The broker refused a PUBLISH (reported once per client and reason).
     #[error("the broker refused a message: {0}")]
-    PublishRefused(ReasonCode),
+    PublishRefused(#[serde(with = "crate::wire::reason")] ReasonCode),
 }
 
 /// A packet that was not received, by its fixed header.
@@ -84,6 +86,21 @@ pub struct OversizedPacket {
     pub name: &'static str,
     /// Its size as announced; 0 when the header was incomplete.
     pub bytes: u32,
+}
+
+/// As a pair of the two.
+impl Serialize for OversizedPacket {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        (self.name, self.bytes).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for OversizedPacket {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (name, bytes) = <(&str, u32)>::deserialize(from)?;
+        let name = crate::wire::packet_name(name);
+        Ok(Self { name: name.ok_or_else(|| de::Error::custom("no packet's name"))?, bytes })
+    }
 }
 
 impl fmt::Display for OversizedPacket {
@@ -111,7 +128,7 @@ pub(crate) const fn is_temporary(reason: ReasonCode) -> bool {
 }
 
 /// Why a connection could not be opened.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct ConnectError {
     /// The cause, as far as programs distinguish it.
@@ -121,7 +138,7 @@ pub struct ConnectError {
 }
 
 /// The cause of a [`ConnectError`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConnectCause {
     /// This machine has no file descriptors left for further connections.
     DescriptorsExhausted,

@@ -1,19 +1,23 @@
 //! Figures of attempts, groups, brokers and shared groups.
 
+use serde::{Deserialize, Serialize};
+
 use super::delivery::{Counters, Delivery};
 use crate::histogram::{Histogram, histogram};
 use crate::plan::ClientIndex;
 
 /// Attempts of one kind, and their durations.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcomes {
     /// Attempts that succeeded.
     pub ok: u64,
     /// Attempts that failed: refused, timed out, or the connection broke.
     pub failed: u64,
     /// Duration of the successful attempts, in microseconds.
+    #[serde(with = "crate::histogram::form")]
     pub ok_us: Histogram,
     /// Duration of the failed attempts.
+    #[serde(with = "crate::histogram::form")]
     pub failed_us: Histogram,
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use tacho_codec::ReasonCode;
 
 use super::failure::{Failure, is_temporary};
@@ -9,7 +10,7 @@ use crate::histogram::{Histogram, add, histogram, record};
 use crate::plan::{ClientIndex, LoginKind};
 
 /// The logins of a measured window.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LoginTotals {
     /// Logins that ended inside the window, whenever they were due.
     pub ended: LoginCounts,
@@ -22,7 +23,7 @@ pub struct LoginTotals {
 }
 
 /// Logins that ended in a stretch of time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoginCounts {
     /// Accepted.
     pub accepted: u64,
@@ -33,7 +34,7 @@ pub struct LoginCounts {
 }
 
 /// Logins of one kind that were due in the window, including those that ended in the drain.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoginFigures {
     /// Accepted.
     pub accepted: u64,
@@ -46,15 +47,18 @@ pub struct LoginFigures {
     /// Not begun, or not ended, when the drain was over.
     pub unfinished: u64,
     /// From the time that a login was due to the accepting CONNACK.
+    #[serde(with = "crate::histogram::form")]
     pub accepted_us: Histogram,
     /// The same to the refusal.
+    #[serde(with = "crate::histogram::form")]
     pub refused_us: Histogram,
     /// Refusals by reason code.
+    #[serde(with = "crate::wire::reasons")]
     pub reasons: BTreeMap<ReasonCode, u64>,
 }
 
 /// A login and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgedLogin {
     /// The client.
     pub client: ClientIndex,

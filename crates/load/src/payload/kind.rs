@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{JMETER_STAMP_BYTES, Template};
 
 /// The kind of payload. Every payload carries run, stream, sequence number and intended time, and
 /// every byte is checked on receipt.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Payload {
     /// The binary header and random bytes, see [the module](super).
     Random {
@@ -21,7 +23,7 @@ pub enum Payload {
         bytes: u32,
     },
     /// Text with a printable header: fixed, with fields, from a file or from rows of a table.
-    Text(Arc<Template>),
+    Text(#[serde(with = "crate::wire::shared")] Arc<Template>),
     /// The format of JMeter's MQTT samplers: the send time in milliseconds and `ts_sep_flag`, then
     /// random text of JMeter's alphabet, which begins with the printable header.
     Jmeter {

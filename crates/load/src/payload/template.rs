@@ -3,17 +3,45 @@
 //! Their header is [printable](super::printable). It replaces the field `{{header}}`; without that
 //! field it is appended.
 
+use serde::{Deserialize, Serialize};
+
 use super::Header;
 use super::printable::PRINTABLE_BYTES;
 
 /// The text of a stream's messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ReceivedTemplate")]
 pub struct Template {
     parts: Vec<Part>,
     rows: Vec<Vec<String>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A template as another process sent it, which is checked before it is used.
+#[derive(Deserialize)]
+struct ReceivedTemplate {
+    parts: Vec<Part>,
+    rows: Vec<Vec<String>>,
+}
+
+impl TryFrom<ReceivedTemplate> for Template {
+    type Error = &'static str;
+
+    fn try_from(ReceivedTemplate { parts, rows }: ReceivedTemplate) -> Result<Self, Self::Error> {
+        let is_sound = |part: &Part| match part {
+            Part::Time { unit_ns } => *unit_ns > 0,
+            Part::Random { from, to } => from <= to,
+            Part::Column(column) => !rows.is_empty() && rows.iter().all(|row| *column < row.len()),
+            _ => true,
+        };
+        let headers = parts.iter().filter(|part| **part == Part::Header).count();
+        match headers == 1 && parts.iter().all(is_sound) {
+            true => Ok(Self { parts, rows }),
+            false => Err("a template that no text gives"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Part {
     Literal(Vec<u8>),
     Header,

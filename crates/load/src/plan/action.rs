@@ -1,7 +1,9 @@
 //! Timed actions on clients during the measured window.
 
+use serde::{Deserialize, Serialize};
+
 /// A timed action on some clients of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Action {
     /// From the start of the measured window.
     pub after_ns: u64,
@@ -18,7 +20,7 @@ pub struct Action {
 }
 
 /// The effect of an action on a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ActionKind {
     /// Its connection ends; it reconnects by the [policy](super::Group::reconnect) of its group,
     /// and without one stays disconnected.

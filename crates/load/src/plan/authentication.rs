@@ -63,3 +63,43 @@ impl Authentication {
         }
     }
 }
+
+/// Logins without keys.
+pub(crate) mod form {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
+    use tacho_access::ScramHash;
+
+    use super::Authentication;
+
+    #[derive(Serialize, Deserialize)]
+    enum AuthenticationForm {
+        Password,
+        ScramSha256,
+        ScramSha512,
+    }
+
+    pub(crate) fn serialize<S: Serializer>(
+        value: &Authentication,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let form = match value {
+            Authentication::Password => AuthenticationForm::Password,
+            Authentication::Scram(ScramHash::Sha256) => AuthenticationForm::ScramSha256,
+            Authentication::Scram(ScramHash::Sha512) => AuthenticationForm::ScramSha512,
+            Authentication::Token(_) => {
+                return Err(ser::Error::custom("keys of tokens do not travel"));
+            }
+        };
+        form.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Authentication, D::Error> {
+        Ok(match AuthenticationForm::deserialize(from)? {
+            AuthenticationForm::Password => Authentication::Password,
+            AuthenticationForm::ScramSha256 => Authentication::Scram(ScramHash::Sha256),
+            AuthenticationForm::ScramSha512 => Authentication::Scram(ScramHash::Sha512),
+        })
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::{Deserialize, Serialize};
 use tacho_codec::QoS;
 
 use super::{
@@ -26,7 +27,7 @@ impl<'a> SharedGroup<'a> {
 }
 
 /// A bridge between two brokers, by their own configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bridge {
     /// The forwarding broker: the name of a group's targets.
     pub from: String,

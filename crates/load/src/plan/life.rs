@@ -1,12 +1,14 @@
 //! Wills, absences, reconnects and declared losses of the clients of a group.
 
+use serde::{Deserialize, Serialize};
 use tacho_codec::QoS;
 
 /// The message that the broker publishes when a client's connection ends without DISCONNECT. Its
 /// topic is [`Client::will_topic`](super::Client::will_topic).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Will {
     /// QoS of the will.
+    #[serde(with = "crate::wire::qos")]
     pub qos: QoS,
     /// Retain flag.
     pub retain: bool,
@@ -19,7 +21,7 @@ pub struct Will {
 
 /// All clients of a group disconnect once during the load and return to their sessions: messages
 /// published for them meanwhile at QoS 1 and 2 must follow, complete and in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offline {
     /// From the start of the measured window until they disconnect.
     pub after_ns: u64,
@@ -33,7 +35,7 @@ pub struct Offline {
 }
 
 /// The backoff of a client whose connection ended unexpectedly or could not be opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reconnect {
     /// Consecutive failed attempts before the client is given up, at least 1.
     pub attempts_max: u32,
@@ -44,7 +46,7 @@ pub struct Reconnect {
 }
 
 /// Losses that a scenario declares: counted separately, no violation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeclaredLoss {
     /// The broker's queue for an absent session is bounded: messages published during the absence
     /// may be lost.

@@ -1,8 +1,10 @@
 //! Logins: clients that connect and leave again and again, by a schedule.
 
+use serde::{Deserialize, Serialize};
+
 /// The clients of a group log in again and again during the load, and do nothing else. They do
 /// not connect in [`Phase::Connect`](super::Phase::Connect).
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Login {
     /// Logins of the whole group per second. The schedule is open: login `n` is due `n / per_s`
     /// after the start of the load, whatever became of those before. The clients take turns; a
@@ -17,7 +19,7 @@ pub struct Login {
 }
 
 /// What a login presents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum LoginKind {
     /// The credentials of the client: the broker must accept them.
     #[default]

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// When the messages of a stream are due.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Pace {
     /// Open loop: an absolute schedule of even steps, independent of the broker.
     Open {
@@ -37,6 +39,7 @@ pub enum Pace {
     /// A recorded or precomputed sequence of arrivals. Open loop.
     Trace {
         /// The arrivals.
+        #[serde(with = "crate::wire::shared")]
         trace: Arc<Trace>,
         /// Treatment of messages that are behind schedule.
         catch_up: CatchUp,
@@ -103,7 +106,7 @@ pub(crate) fn jmeter_delay_ms(active: u64, per_minute: f64) -> u64 {
 }
 
 /// An exact rate: `messages` per `per_ns` nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rate {
     /// Messages, at least 1.
     pub messages: u64,
@@ -129,7 +132,7 @@ impl Rate {
 }
 
 /// Offset of a stream's first message in its period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum PhasePolicy {
     /// Stream `i` of `n` of its block starts at `i * period / n`.
     #[default]
@@ -146,7 +149,7 @@ pub enum PhasePolicy {
 }
 
 /// What an open stream does with messages that are behind schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum CatchUp {
     /// Send them all, late; latency counts from the intended time.
     #[default]
@@ -156,7 +159,7 @@ pub enum CatchUp {
 }
 
 /// An explicit sequence of arrivals, relative to the start of the load.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// The arrivals.
     pub arrivals: Arrivals,
@@ -169,7 +172,7 @@ pub struct Trace {
 }
 
 /// The form of a trace.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Arrivals {
     /// The due time of each message, in ascending order.
     Offsets(Vec<u64>),
@@ -178,7 +181,7 @@ pub enum Arrivals {
 }
 
 /// A rate from a given time on.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RateFrom {
     /// Since the start of the trace.
     pub from_ns: u64,
@@ -260,7 +263,7 @@ impl Trace {
 }
 
 /// A factor on rates, as a fraction to keep rates exact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scale {
     /// Numerator, at least 1.
     pub num: u64,

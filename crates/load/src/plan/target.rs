@@ -4,16 +4,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tacho_net::tls::{TlsClient, TlsIdentity};
 use tacho_net::ws::WsClient;
 use tacho_net::{Filter, Layers};
 
 /// One address of a broker.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Target {
     /// Socket address.
     pub addr: SocketAddr,
     /// Transport.
+    #[serde(with = "form")]
     pub transport: Transport,
     /// Name of the broker, for figures per broker; all its addresses share the name.
     pub name: String,
@@ -81,5 +83,43 @@ impl Target {
 impl From<SocketAddr> for Target {
     fn from(addr: SocketAddr) -> Self {
         Self::tcp(addr, addr.to_string())
+    }
+}
+
+/// Transports without TLS.
+pub(crate) mod form {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
+    use tacho_net::ws::WsClient;
+
+    use super::Transport;
+
+    #[derive(Serialize, Deserialize)]
+    enum TransportForm {
+        Tcp,
+        Ws { host: String, path: String, protocol: String },
+    }
+
+    pub(crate) fn serialize<S: Serializer>(value: &Transport, to: S) -> Result<S::Ok, S::Error> {
+        let form = match value {
+            Transport::Tcp => TransportForm::Tcp,
+            Transport::Ws(WsClient { host, path, protocol }) => TransportForm::Ws {
+                host: host.clone(),
+                path: path.clone(),
+                protocol: protocol.clone(),
+            },
+            Transport::Tls(_) | Transport::Wss(..) => {
+                return Err(ser::Error::custom("keys and certificates do not travel"));
+            }
+        };
+        form.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Transport, D::Error> {
+        Ok(match TransportForm::deserialize(from)? {
+            TransportForm::Tcp => Transport::Tcp,
+            TransportForm::Ws { host, path, protocol } => {
+                Transport::Ws(WsClient { host, path, protocol })
+            }
+        })
     }
 }

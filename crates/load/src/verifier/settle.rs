@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use tacho_codec::QoS;
 
 use super::Verifier;
@@ -12,7 +13,7 @@ use crate::plan::{ClientIndex, DeclaredLoss, Group, Receiver, StreamIndex};
 
 /// The messages of a stream since the books were last closed: `from..to`, of which
 /// `window_from..window_to` were intended for the measured window.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StreamEnds {
     pub(crate) from: u64,
     pub(crate) window_from: u64,
@@ -58,7 +59,7 @@ impl StreamEnds {
 }
 
 /// Closed books of one thread, or the sum of several.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Books {
     pub(crate) outside: Delivery,
     pub(crate) window: Delivery,
@@ -82,7 +83,7 @@ pub(crate) struct Books {
 }
 
 /// Messages that one member of a shared group received.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct MemberCount {
     /// Number of the shared group.
     pub(crate) group: u32,
@@ -91,13 +92,14 @@ pub(crate) struct MemberCount {
 }
 
 /// What the members of a shared group on one thread received of one stream.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SharedBook {
     pub(crate) receiver: Receiver,
     /// Cell of its first member here.
     pub(crate) cell: usize,
     pub(crate) first_member: ClientIndex,
     pub(crate) stream: StreamIndex,
+    #[serde(with = "crate::wire::qos")]
     pub(crate) qos: QoS,
     pub(crate) failed: bool,
     pub(crate) receipts: Receipts,

@@ -4,6 +4,8 @@
 //! so that no member observes order or gaps. Each thread keeps a bitmap; the bitmaps of all threads
 //! are united when the books are closed.
 
+use serde::{Deserialize, Serialize};
+
 use super::tracker::{Hole, Observation, widen};
 
 /// Messages that the members on one thread received, from `floor` on.
@@ -47,7 +49,7 @@ impl SharedTracker {
 }
 
 /// The messages received: a bitmap that begins at message `base`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Receipts {
     base: u64,
     words: Vec<u64>,

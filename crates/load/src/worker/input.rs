@@ -156,7 +156,7 @@ impl Worker {
                         self.credit(home.local, settled);
                     } else {
                         let credit = Mail::Credit { stream: home.local, deliveries: settled };
-                        net.post(home.thread.into(), credit);
+                        self.post(net, home.thread.into(), credit);
                     }
                 }
             }

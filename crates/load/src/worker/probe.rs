@@ -124,7 +124,8 @@ impl Worker {
         if usize::from(home.thread) == self.thread {
             self.probed(home.local, receiver);
         } else {
-            net.post(home.thread.into(), Mail::Probed { stream: home.local, receiver });
+            let confirmed = Mail::Probed { stream: home.local, receiver };
+            self.post(net, home.thread.into(), confirmed);
         }
     }
 

@@ -1,0 +1,69 @@
+//! Starts the controller of a run.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, mpsc};
+use std::thread::{Builder, JoinHandle};
+
+use super::crew::{Crew, CrewPart};
+use super::intervals::Intervals;
+use super::{Controller, Inbox, threads};
+use crate::context::RunContext;
+use crate::events::Event;
+use crate::mail::Report;
+use crate::plan::Plan;
+use crate::rtt::RttThread;
+
+/// Starts the threads and the controller.
+pub(crate) fn start(
+    plan: Plan,
+    events: mpsc::Sender<Event>,
+    abort: Arc<AtomicBool>,
+) -> io::Result<JoinHandle<()>> {
+    // Where the limit cannot be raised, reaching it shows as failed connects.
+    let _ = tacho_net::raise_fd_limit();
+    let context = Arc::new(RunContext::new(plan));
+    let (sender, reports) = mpsc::channel();
+    let (threads, remote) = threads::start(&context, &sender)?;
+    let crew = Crew::Here { remote, threads };
+    control(context, crew, (sender, reports), (events, abort))
+}
+
+/// Starts the controller of threads that other processes have started.
+pub(crate) fn start_parts(
+    context: Arc<RunContext>,
+    parts: Vec<CrewPart>,
+    reports: (mpsc::Sender<Report>, mpsc::Receiver<Report>),
+    to: (mpsc::Sender<Event>, Arc<AtomicBool>),
+) -> io::Result<JoinHandle<()>> {
+    control(context, Crew::Elsewhere(parts), reports, to)
+}
+
+fn control(
+    context: Arc<RunContext>,
+    crew: Crew,
+    (sender, reports): (mpsc::Sender<Report>, mpsc::Receiver<Report>),
+    (events, abort): (mpsc::Sender<Event>, Arc<AtomicBool>),
+) -> io::Result<JoinHandle<()>> {
+    let rtt = RttThread::start(&context, &sender)?;
+    let controller = Controller {
+        intervals: Intervals::new(Arc::clone(&context)),
+        rtt,
+        rtt_failure: None,
+        connect_start_ns: 0,
+        context,
+        events,
+        abort,
+        crew,
+        reports,
+        inbox: Inbox::default(),
+        failures: 0,
+        lost: HashSet::new(),
+        last_failure: String::new(),
+        started_actions: HashMap::new(),
+        measured_ns: 0,
+        connect_timeout_ns: u64::MAX,
+    };
+    Builder::new().name("load-control".into()).spawn(move || controller.run())
+}
