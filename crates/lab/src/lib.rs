@@ -21,6 +21,7 @@
 //! Campaigns perform their runs on a [`Bench`](campaign::Bench), which has the brokers. Nothing
 //! here opens an MQTT socket or renders: records go to the report.
 
+pub mod agents;
 pub mod calibration;
 pub mod campaign;
 pub mod capacity;

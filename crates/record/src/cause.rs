@@ -175,6 +175,17 @@ pub enum Cause {
         /// Why.
         why: String,
     },
+    /// An agent that ran a part of the load was lost, and the run ended.
+    AgentLost {
+        /// The agent.
+        agent: String,
+        /// Generator threads that it ran.
+        threads: u64,
+        /// Generator threads of the run.
+        of: u64,
+        /// Why.
+        why: String,
+    },
     /// This machine lacks resources for the next trial of a search.
     MachineEndsSearch {
         /// The missing resources.

@@ -58,6 +58,13 @@ pub enum Remark {
     GeneratorBatched,
     /// Generator threads served messages in batches, because their work filled their cores.
     GeneratorRested,
+    /// Agents made the load.
+    Agents {
+        /// How many.
+        count: u64,
+        /// Bound of the error of latencies between two of them, in microseconds; 0 on one machine.
+        clock_error_us: u64,
+    },
     /// `results.jtl` holds a part of the samples.
     SamplesThinned {
         /// There is a row for one of so many.

@@ -7,11 +7,14 @@
 mod output;
 
 mod acl_command;
+mod agent_command;
+mod agents_command;
 mod allocator;
 mod bench;
 mod bridge;
 mod broker_command;
 mod broker_log;
+mod bus_arguments;
 mod calibrate;
 mod campaign;
 mod compare;
@@ -104,6 +107,8 @@ enum Command {
     Passwd(passwd_command::PasswdArguments),
     Acl(acl_command::AclArguments),
     Monitor(Box<monitor::MonitorArguments>),
+    Agent(Box<agent_command::AgentArguments>),
+    Agents(agents_command::AgentsArguments),
     Serve(serve_command::ServeArguments),
     Report(report_command::ReportArguments),
     Completions(shell_help::CompletionsArguments),
@@ -144,6 +149,8 @@ fn main() -> ExitCode {
         Command::Passwd(arguments) => passwd_command::passwd(arguments),
         Command::Acl(arguments) => acl_command::acl(arguments),
         Command::Monitor(arguments) => monitor::monitor(arguments),
+        Command::Agent(arguments) => agent_command::agent(arguments),
+        Command::Agents(arguments) => agents_command::agents(arguments),
         Command::Serve(arguments) => serve_command::serve(arguments),
         Command::Report(arguments) => report_command::report(arguments),
         Command::Completions(arguments) => Ok(shell_help::completions(Cli::command(), arguments)),

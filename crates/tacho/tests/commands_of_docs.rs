@@ -23,7 +23,7 @@ use documents::{Document, commands, documents, inline, toml_called, words};
 
 /// Other programs, with why a test of the documents does not run them. A command that begins with
 /// none of these and is not ours is a mistake.
-const FOREIGN: [(&str, &str); 18] = [
+const FOREIGN: [(&str, &str); 19] = [
     ("PROGRAM", "another broker, as the reports of results start it"),
     ("cargo install", "it installs what the tests have built"),
     ("cargo xtask", "chores have tests of their own; their names are checked"),
@@ -37,6 +37,7 @@ const FOREIGN: [(&str, &str); 18] = [
     ("kill", "it ends a process"),
     ("source", "it is for a shell that stays; shell_help.rs completes in bash"),
     ("mosquitto", "tests against mosquitto are named after it"),
+    ("nats-server", "tests with a bus are named after it"),
     ("openssl", "it makes certificates and secrets, as tests do with a library"),
     ("printf", "it writes a file"),
     ("sh", "it runs a file of the reader"),
@@ -45,7 +46,7 @@ const FOREIGN: [(&str, &str); 18] = [
 ];
 
 /// Our commands that are parsed, and why they are not run here.
-const PARSED: [(&str, &str); 20] = [
+const PARSED: [(&str, &str); 21] = [
     ("broker.toml", "it names files and brokers of the reader; bridges have tests of their own"),
     ("tacho pub", "the broker is the reader's; quick.rs publishes"),
     ("tacho sub", "the broker is the reader's; quick.rs subscribes"),
@@ -63,6 +64,7 @@ const PARSED: [(&str, &str); 20] = [
     ("mosquitto.sh", "mosquitto keeps sessions by a file of the reader"),
     ("tls.conf", "mosquitto has certificates by a file of the reader"),
     ("://broker.example", "the reader's broker"),
+    ("nats://control", "the bus of the reader; tests named after nats-server have one"),
     ("://10.0.0.", "the reader's broker"),
     ("--ui-wait", "it waits for Ctrl-C"),
     ("--broker-pid", "the process is the reader's"),

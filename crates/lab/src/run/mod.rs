@@ -16,6 +16,7 @@ mod group_files;
 mod headlines;
 mod hosts;
 mod kills;
+mod load;
 mod logins;
 mod names;
 mod numbers;

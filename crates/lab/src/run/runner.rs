@@ -19,12 +19,14 @@ use super::facts::RunFacts;
 use super::figures::FigureFiles;
 use super::group_files::GroupFiles;
 use super::hosts::{Hosts, specs};
+use super::load::{Load, LoadError};
 use super::names::Names;
 use super::numbers::round;
 use super::outgoing::Outgoing;
 use super::parts;
 use super::planned_actions::PlannedActions;
 use super::target::RunTarget;
+use crate::agents::{Fleet, FleetError};
 use crate::environment;
 use crate::plan::{PlanOptions, plan};
 use crate::points::{IntervalLatencies, RunPoints};
@@ -65,6 +67,8 @@ pub struct RunConfig {
     pub monitors: Vec<MonitorSpec>,
     /// Where figures go while they arise.
     pub outputs: Arc<Outputs>,
+    /// The agents that make the load; without them this process does.
+    pub fleet: Option<Arc<Fleet>>,
 }
 
 /// News of a running run.
@@ -150,6 +154,19 @@ pub enum RunError {
     /// A host cannot be watched.
     #[error(transparent)]
     Monitor(#[from] WatchError),
+    /// Agents do not make the load.
+    #[error(transparent)]
+    Agents(#[from] FleetError),
+}
+
+impl From<LoadError> for RunError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Here(StartError::Plan(error)) => Self::Plan(error),
+            LoadError::Here(StartError::System(error)) => Self::System(error),
+            LoadError::Divided(error) => Self::Agents(error),
+        }
+    }
 }
 
 /// Runs a scenario to its end or until `stop` becomes true, reports on the way, and leaves the
@@ -188,14 +205,12 @@ pub fn run(
     directory.write_environment(&environment)?;
     let mut files = SampleFiles::open(directory, config.targets.len())?;
     let mut running = Running::new(config, directory, &plan, watch, &watched, on_progress)?;
-    let engine = Engine::start(plan).map_err(|error| match error {
-        StartError::Plan(error) => RunError::Plan(error),
-        StartError::System(error) => RunError::System(error),
-    })?;
+    let load = Load::start(plan, config.fleet.as_deref(), stop)?;
     if !background.is_empty() {
         lower_priority();
     }
-    let end = running.follow(&engine, stop, &mut files)?;
+    let end = running.follow(load.engine(), stop, &mut files)?;
+    let agents = load.end(config.fleet.as_deref());
     files.flush_load()?;
     let Running {
         mut watch,
@@ -228,6 +243,7 @@ pub fn run(
     record.given = config.given.clone();
     record.findings.extend(outgoing.end(&record));
     record.remarks.extend(thinned);
+    record.remarks.extend(agents);
     let (brokers, environment) = (broker_rows, Some(environment));
     Ok(Outcome { data: RunData { record, rows, curves, hosts, brokers, environment }, ending })
 }
@@ -527,6 +543,11 @@ fn ending(end: End, by: Option<(String, String)>) -> (Ending, Option<Cause>) {
         End::ProbeFailed { missing, expected, waited_ms, first_topic } => {
             let cause = Cause::ProbeFailed { missing, expected, waited_ms, first_topic };
             (Ending::TargetFailed(sentence), Some(cause))
+        }
+        End::ShareLost { name: agent, threads, of, why } => {
+            let (threads, of) = (threads as u64, of as u64);
+            let cause = Cause::AgentLost { agent, threads, of, why };
+            (Ending::GeneratorFailed(sentence), Some(cause))
         }
         End::Thread(why) => (Ending::GeneratorFailed(sentence), Some(Cause::ThreadFailed { why })),
     }

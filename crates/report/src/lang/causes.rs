@@ -90,6 +90,9 @@ statements! {
         "就绪探测的 {expected} 次投递中有 {missing} 次未在 {waited_ms} 毫秒内到达，第一个来自 {first_topic}";
     Cause::ThreadFailed { why } => []
         "a generator thread failed: {why}", "负载生成器的一个线程失败：{why}";
+    Cause::AgentLost { agent, threads, of, why } => []
+        "{agent}, which ran {threads} of {of} generator threads, was lost: {why}",
+        "运行 {of} 个负载生成器线程中 {threads} 个的 {agent} 已失联：{why}";
     Cause::MachineEndsSearch { needs } => [needs = lang.obstacle(needs);]
         "this machine limited the search: a higher load {needs}", "搜索止于这台机器的能力：更高的负载{needs}";
     Cause::NotRun { obstacle } => [text = lang.obstacle(obstacle);] "{text}", "{text}";

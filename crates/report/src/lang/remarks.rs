@@ -49,6 +49,12 @@ statements! {
     Remark::GeneratorRested => []
         "A generator thread was so busy that it served messages in batches of 50 us or more, which adds to latencies: give it more cores (--threads, --generator-cores) or less load.",
         "某个负载生成器线程的工作占用其核过多，因此按 50 微秒或更长的批次处理消息，延迟随之增加；增加核（--threads、--generator-cores）或降低负载可以避免。";
+    Remark::Agents { count, clock_error_us: 0 } => []
+        "Agents made the load ({count}), on one machine: they share its clock, and latencies between them are exact.",
+        "负载由同一台机器上的 {count} 个代理产生：它们共用一个时钟，彼此之间的延迟是精确的。";
+    Remark::Agents { count, clock_error_us } => []
+        "Agents made the load ({count}) on several machines: latencies between two of them may be off by {clock_error_us} us in either direction, as their clocks are known no better; figures below that say nothing.",
+        "负载由多台机器上的 {count} 个代理产生：由于时钟精度所限，两个代理之间的延迟可能有 ±{clock_error_us} 微秒的误差，低于该值的数据没有意义。";
     Remark::SamplesThinned { one_in, of } => [of = thousands(*of);]
         "results.jtl is bounded: it has a row for one in {one_in} samples, evenly over time and latencies, of {of} in all. JMeter's counts and rates from it are too low by that factor; all other figures of the run are of all samples.",
         "results.jtl 有行数上限：全部 {of} 个样本中每 {one_in} 个保留一行，在时间和延迟上均匀分布。JMeter 由此得到的数量和速率要乘以该倍数；本次运行的其余数据均基于全部样本。";

@@ -3,11 +3,14 @@
 
 mod broker;
 mod credentials;
+mod crew;
+mod crew_arguments;
 mod fitting;
 mod follow;
 mod given_arguments;
 mod live_feed;
 mod load_arguments;
+mod local_agents;
 mod login_arguments;
 mod named;
 mod progress;

@@ -23,10 +23,11 @@ use tacho_rig::{BridgeWatch, BrokerShare, CommandRunner, Cores, Killer, Network}
 use tacho_scenario::{Scenario, Timing};
 
 use super::broker::{Broker, Site};
+use super::crew::Crew;
 use super::progress::Display;
 use super::target::Target;
 use super::target_arguments::TargetArguments;
-use super::{follow, live_feed, progress_news};
+use super::{crew, follow, live_feed, progress_news};
 use crate::exit::{self, Failure};
 use crate::out_arguments::OutArguments;
 use crate::signals::stop_flag;
@@ -36,6 +37,8 @@ use crate::ui_arguments::PageWish;
 #[derive(Debug)]
 pub(crate) struct Stage {
     brokers: Vec<Broker>,
+    /// The agents that make the load, where this process does not.
+    crew: Option<Crew>,
     cores: Cores,
     /// Brokers that know of each other.
     network: Arc<Network>,
@@ -277,8 +280,10 @@ impl Setting {
         network.wait(self.stop.flag())?;
         cores.pin_generator();
         let monitors = self.arguments.monitors.clone();
+        let crew = Crew::gather(&self.arguments.crew, &brokers, &cores, self.stop.flag())?;
         Ok(Stage {
             brokers,
+            crew,
             cores,
             network: Arc::new(network),
             monitors,
@@ -350,6 +355,7 @@ impl Stage {
         outcome.map_err(|error| match error {
             RunError::Plan(error) => Failure::new(exit::INVALID_CONFIG, error),
             RunError::Monitor(error) => Failure::new(exit::INVALID_CONFIG, error),
+            RunError::Agents(error) => crew::failure(&error),
             error => Failure::new(exit::UNEXPECTED, error),
         })
     }
@@ -374,6 +380,7 @@ impl Stage {
             placement: self.placement(&scenario),
             monitors: self.monitors.clone(),
             limits: self.limits,
+            fleet: self.crew.as_ref().map(Crew::fleet),
             scenario,
         }
     }
@@ -422,9 +429,15 @@ impl Stage {
     fn placement(&self, scenario: &Scenario) -> Placement {
         let local = self.brokers.iter().filter(|broker| broker.is_local());
         let pids: Vec<Option<u32>> = local.map(Broker::pid).collect();
-        let generator_cores = self.cores.generator().to_vec();
-        let one_machine = !pids.is_empty();
-        let threads = self.cores.generator_threads(scenario.load.threads, one_machine);
+        let generator_cores = match &self.crew {
+            Some(crew) if !crew.is_local() => Vec::new(),
+            _ => self.cores.generator().to_vec(),
+        };
+        let one_machine = !pids.is_empty() && self.crew.as_ref().is_none_or(Crew::is_here);
+        let threads = match &self.crew {
+            Some(crew) => crew.fleet().threads(),
+            None => self.cores.generator_threads(scenario.load.threads, one_machine),
+        };
         let timing = match scenario.load.timing {
             Timing::Auto => tacho_record::Timing::Auto,
             Timing::Sleep => tacho_record::Timing::Sleep,

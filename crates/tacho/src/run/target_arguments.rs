@@ -10,6 +10,7 @@ use tacho_rig::Cores;
 use tacho_scenario::{BrokerUrl, Password, Scenario, TlsOptions};
 
 use super::credentials::{BrokerCredentials, CredentialArguments};
+use super::crew_arguments::CrewArguments;
 use super::named::Named;
 use super::tolerate::TolerateArguments;
 use super::transport::TransportArguments;
@@ -103,6 +104,9 @@ pub(crate) struct TargetArguments {
     /// Cores of the generator's threads, such as 4-7; default: the other half, or all with --broker
     #[arg(long, help_heading = "Generator", value_name = "LIST", value_parser = parse_cores)]
     pub(super) generator_cores: Option<CoreList>,
+
+    #[command(flatten)]
+    pub(super) crew: CrewArguments,
 
     /// Further arguments of Tacho's own broker, of one side of a comparison.
     #[arg(skip)]

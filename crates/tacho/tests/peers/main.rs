@@ -5,6 +5,7 @@
 
 mod access;
 mod against_mosquitto;
+mod agents;
 mod another_host;
 mod beside_jmeter;
 mod bridges;
@@ -48,6 +49,7 @@ fn main() {
     let mut trials = Vec::new();
     mosquitto_clients::register(&mut trials);
     access::register(&mut trials);
+    agents::register(&mut trials);
     scripts::register(&mut trials);
     against_mosquitto::register(&mut trials);
     collectd::register(&mut trials);

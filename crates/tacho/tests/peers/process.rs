@@ -35,6 +35,8 @@ pub(crate) enum Peer {
     InfluxDb,
     /// OpenTelemetry's collector.
     OtelCollector,
+    /// NATS, with JetStream.
+    NatsServer,
     /// Grafana's types, and a compiler that checks them.
     GrafanaSchema,
     /// Java with JMeter's and HdrHistogram's libraries.
@@ -65,6 +67,7 @@ impl Peer {
             Self::Curl => "curl",
             Self::InfluxDb => "influxd",
             Self::OtelCollector => "otelcol",
+            Self::NatsServer => "nats-server",
             Self::GrafanaSchema => "@grafana/schema",
             Self::Jmeter => "JMeter",
             Self::Matplotlib => "matplotlib",
@@ -108,7 +111,7 @@ impl Peer {
                 Some(peers_dir().join("bin").join(self.name())).filter(|built| built.is_file())
             }
             // The system's may be an older one.
-            Self::InfluxDb => {
+            Self::InfluxDb | Self::NatsServer => {
                 let built = peers_dir().join("bin").join(self.name());
                 if built.is_file() { Some(built) } else { on_path(self.name()) }
             }

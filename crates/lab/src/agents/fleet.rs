@@ -1,0 +1,404 @@
+//! The controller's side: agents chosen for a run, and the run on them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use tacho_bus::{Bus, BusError, Link, LinkEnds, LinkEvent, LinkLimits, Name};
+use tacho_load::division::{DivideError, Division, SendOrder, ShareInput};
+use tacho_load::{Engine, Plan};
+use tacho_monitor::ClockMap;
+
+use super::SILENCE;
+use super::card::{AgentCard, boot};
+use super::clock::{ClockOffset, clock_offset};
+use super::protocol::{
+    Hire, Hired, ToAgent, ToController, agent_subject, decode, encode, link_ends, table,
+};
+
+/// Time for an agent to say that it is hired.
+const HIRE_WITHIN: Duration = Duration::from_secs(3);
+/// Time for agents to prepare a plan.
+const PREPARE_WITHIN: Duration = Duration::from_secs(60);
+/// How often waiting looks at the stop flag.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Exchanges with a clock before a run.
+const EXCHANGES: usize = 20;
+/// Exchanges with a clock after a run.
+const EXCHANGES_AFTER: usize = 8;
+
+/// Which agents a run wants, and how many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// A label that they must have; any agent without it.
+    pub label: Option<(String, String)>,
+    /// How many.
+    pub count: usize,
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    /// Reads `N`, or `LABEL=VALUE:N`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let complain = || format!("'{text}': write a number of agents, or LABEL=VALUE:N");
+        let (label, count) = match text.rsplit_once(':') {
+            None => (None, text),
+            Some((label, count)) => {
+                let (name, value) = label.split_once('=').ok_or_else(complain)?;
+                (Some((name.to_owned(), value.to_owned())), count)
+            }
+        };
+        let count = count.parse().ok().filter(|count| (1..=1_000).contains(count));
+        Ok(Self { label, count: count.ok_or_else(complain)? })
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.label {
+            None => write!(f, "{}", self.count),
+            Some((name, value)) => write!(f, "{} with {name}={value}", self.count),
+        }
+    }
+}
+
+/// Why a run on agents did not begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FleetError {
+    /// The bus does not work.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    /// There are too few agents.
+    #[error("the bus has {found} free agents for a run that wants {wanted}{reasons}")]
+    TooFew {
+        /// How many are there and free.
+        found: usize,
+        /// What was wanted.
+        wanted: Wanted,
+        /// Why others do not count, each after a semicolon.
+        reasons: String,
+    },
+    /// An agent does not take its part.
+    #[error("agent {agent} refuses: {why}")]
+    Refused {
+        /// The agent.
+        agent: String,
+        /// Its reason.
+        why: String,
+    },
+    /// The plan cannot be divided.
+    #[error(transparent)]
+    Divide(#[from] DivideError),
+    /// An agent did not prepare in time.
+    #[error("agent {agent} was not ready within {waited_s} s")]
+    NotReady {
+        /// The agent.
+        agent: String,
+        /// Time waited.
+        waited_s: u64,
+    },
+    /// The run was stopped before it began.
+    #[error("stopped before the load began")]
+    Stopped,
+    /// The system refused a resource.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+/// All agents on a bus, by name.
+///
+/// # Errors
+/// The bus does not work.
+pub fn agents(bus: &dyn Bus) -> Result<Vec<AgentCard>, BusError> {
+    let table = table(bus)?;
+    let mut cards = Vec::new();
+    for key in table.keys()? {
+        // One may leave, or be of another version, between two calls.
+        cards.extend(table.get(&key)?.and_then(|value| decode::<AgentCard>(&value.payload)));
+    }
+    Ok(cards)
+}
+
+/// Agents chosen for runs.
+pub struct Fleet {
+    bus: Arc<dyn Bus>,
+    members: Vec<Member>,
+    /// Cores for the agents' threads in turn, where they are of this machine.
+    cores: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Member {
+    card: AgentCard,
+    name: Name,
+    clock: Mutex<ClockMap>,
+}
+
+impl Fleet {
+    /// Chooses free agents of this version, in the order of their names; waits up to `patience`
+    /// until there are enough.
+    ///
+    /// # Errors
+    /// There are not, or the bus does not work.
+    pub fn gather(
+        bus: Arc<dyn Bus>,
+        wanted: &[Wanted],
+        patience: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Self, FleetError> {
+        let deadline = Instant::now() + patience;
+        loop {
+            match choose(agents(&*bus)?, wanted) {
+                Ok(cards) => {
+                    let member = |card: AgentCard| -> Result<Member, BusError> {
+                        let name = Name::parse(&card.name)?;
+                        Ok(Member { card, name, clock: Mutex::default() })
+                    };
+                    let members = cards.into_iter().map(member);
+                    let members = members.collect::<Result<Vec<_>, BusError>>()?;
+                    return Ok(Self { bus, members, cores: Vec::new() });
+                }
+                Err(error) if Instant::now() >= deadline => return Err(error),
+                Err(_) if stop.load(Ordering::Relaxed) => return Err(FleetError::Stopped),
+                Err(_) => std::thread::sleep(LOOK_EVERY),
+            }
+        }
+    }
+
+    /// Gives the agents' threads these cores of this machine in turn.
+    #[must_use]
+    pub fn on_cores(self, cores: Vec<usize>) -> Self {
+        Self { cores, ..self }
+    }
+
+    /// Generator threads of all agents.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.members.iter().map(|member| member.card.threads).sum()
+    }
+
+    /// Whether some agent runs on this machine.
+    #[must_use]
+    pub fn is_on_this_machine(&self) -> bool {
+        let own = boot();
+        own.is_some() && self.members.iter().any(|member| member.card.boot == own)
+    }
+
+    /// The agents' cards.
+    pub fn cards(&self) -> impl Iterator<Item = &AgentCard> {
+        self.members.iter().map(|member| &member.card)
+    }
+
+    /// Divides the plan, hires the agents, has them prepare, and starts the phases.
+    ///
+    /// # Errors
+    /// The plan cannot be divided, or an agent does not take its part; no load was made.
+    pub fn start(&self, plan: Plan, stop: &AtomicBool) -> Result<DividedRun, FleetError> {
+        let processes: Vec<(String, usize)> = self
+            .members
+            .iter()
+            .map(|member| (format!("agent {}", member.name), member.card.threads))
+            .collect();
+        let (division, inputs) = Division::new(plan, &processes)?;
+        let run = run_name()?;
+        let mut seats = Vec::with_capacity(self.members.len());
+        for (member, input) in self.members.iter().zip(inputs) {
+            seats.push(self.hire(member, &run, input)?);
+        }
+        let mut first_thread = 0;
+        for (at, (member, seat)) in self.members.iter().zip(&mut seats).enumerate() {
+            let offset = self.offset(member, EXCHANGES)?;
+            seat.shift_ns = offset.shift_ns;
+            let own = first_thread..first_thread + member.card.threads;
+            first_thread = own.end;
+            let core = |thread: usize| self.cores[thread % self.cores.len()];
+            let prepare = ToAgent::Prepare {
+                assignment: division.assignment(at)?,
+                clock_shift_ns: offset.shift_ns,
+                cores: if self.cores.is_empty() { Vec::new() } else { own.map(core).collect() },
+            };
+            seat.link.send(&encode(&prepare))?;
+        }
+        let deadline = Instant::now() + PREPARE_WITHIN;
+        for (member, seat) in self.members.iter().zip(&seats) {
+            seat.wait_ready(member, deadline, stop)?;
+        }
+        let send = seats.iter().map(|seat| {
+            let link = Arc::clone(&seat.link);
+            let send =
+                move |order: &[u8]| link.send(&encode(&ToAgent::Order(order.to_vec()))).is_ok();
+            Box::new(send) as SendOrder
+        });
+        let engine = division.start(send.collect())?;
+        Ok(DividedRun { engine, seats })
+    }
+
+    /// Opens the link to an agent and hires it.
+    fn hire(&self, member: &Member, run: &Name, input: ShareInput) -> Result<Seat, FleetError> {
+        let LinkEnds { own, other } = link_ends(run, &member.name)?;
+        let ends = LinkEnds { own: other, other: own };
+        let (sender, prepared) = mpsc::sync_channel(4);
+        let on_event = move |event| take(event, &input, &sender);
+        let limits = LinkLimits { silence: SILENCE, ..LinkLimits::default() };
+        let link = Arc::new(Link::open(Arc::clone(&self.bus), ends, limits, on_event)?);
+        let hire = Hire { run: run.clone(), version: env!("CARGO_PKG_VERSION").to_owned() };
+        let subject = agent_subject(&member.name, "hire")?;
+        let answer = self.bus.request(&subject, encode(&hire), HIRE_WITHIN)?;
+        let refused = |why| FleetError::Refused { agent: member.name.to_string(), why };
+        let hired: Hired = decode(&answer)
+            .ok_or_else(|| refused("it answered what this version does not know".to_owned()))?;
+        hired.map_err(refused)?;
+        Ok(Seat { link, prepared, shift_ns: 0 })
+    }
+
+    fn offset(&self, member: &Member, exchanges: usize) -> Result<ClockOffset, BusError> {
+        let mut map = member.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        clock_offset(&*self.bus, &member.card, &mut map, exchanges)
+    }
+
+    /// Bound of the error of times between agents, at the end of `run`: by how much the worst
+    /// clock was off, drift included. 0 on one machine.
+    ///
+    /// # Errors
+    /// An agent does not answer.
+    pub fn clock_error_ns(&self, run: &DividedRun) -> Result<u64, BusError> {
+        let mut errors: Vec<u64> = Vec::new();
+        for (member, seat) in self.members.iter().zip(&run.seats) {
+            let now = self.offset(member, EXCHANGES_AFTER)?;
+            errors.push(now.error_ns + now.shift_ns.abs_diff(seat.shift_ns));
+        }
+        // Between two agents both errors count.
+        errors.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(errors.iter().take(2).sum())
+    }
+}
+
+impl fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fleet").field("members", &self.members).finish_non_exhaustive()
+    }
+}
+
+/// A run on a fleet. Dropping it ends the run, and with it the agents' work for it.
+pub struct DividedRun {
+    // Ends before the links.
+    engine: Engine,
+    seats: Vec<Seat>,
+}
+
+impl DividedRun {
+    /// The engine, as of any run.
+    #[must_use]
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Bytes that the controller has sent to and received from all agents.
+    #[must_use]
+    pub fn bytes(&self) -> (u64, u64) {
+        let all = self.seats.iter().map(|seat| seat.link.bytes());
+        all.fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1))
+    }
+}
+
+/// An agent in a run.
+struct Seat {
+    link: Arc<Link>,
+    /// Whether it is ready, or why not.
+    prepared: mpsc::Receiver<Result<(), String>>,
+    /// What was added to its clock.
+    shift_ns: i64,
+}
+
+impl Seat {
+    fn wait_ready(
+        &self,
+        member: &Member,
+        deadline: Instant,
+        stop: &AtomicBool,
+    ) -> Result<(), FleetError> {
+        let agent = || member.name.to_string();
+        while !stop.load(Ordering::Relaxed) {
+            match self.prepared.recv_timeout(LOOK_EVERY) {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(why)) => return Err(FleetError::Refused { agent: agent(), why }),
+                Err(mpsc::RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
+                Err(_) => {
+                    let waited_s = PREPARE_WITHIN.as_secs();
+                    return Err(FleetError::NotReady { agent: agent(), waited_s });
+                }
+            }
+        }
+        Err(FleetError::Stopped)
+    }
+}
+
+/// Takes what a link tells.
+fn take(event: LinkEvent, input: &ShareInput, prepared: &mpsc::SyncSender<Result<(), String>>) {
+    // Answers after the first are of no interest.
+    let answer = |answer| {
+        let _ = prepared.try_send(answer);
+    };
+    let lost = |why: String| {
+        answer(Err(why.clone()));
+        input.lost(why);
+    };
+    match event {
+        LinkEvent::Message(message) => match decode(&message) {
+            Some(ToController::Ready) => answer(Ok(())),
+            Some(ToController::Refused(why)) => answer(Err(why)),
+            Some(ToController::Reports(reports)) => {
+                if input.take(&reports).is_err() {
+                    lost("it reported what does not fit the run".to_owned());
+                }
+            }
+            Some(ToController::Failed(why)) => lost(why),
+            None => lost("it sent what this version does not know".to_owned()),
+        },
+        LinkEvent::Ended(why) => lost(why),
+    }
+}
+
+/// The agents of a run: those with labels first, so that others do not take them.
+fn choose(all: Vec<AgentCard>, wanted: &[Wanted]) -> Result<Vec<AgentCard>, FleetError> {
+    let mut reasons = String::new();
+    let mut free: BTreeMap<String, AgentCard> = BTreeMap::new();
+    for card in all {
+        let own = env!("CARGO_PKG_VERSION");
+        if card.version != own {
+            reasons += &format!("; {} has version {}, not {own}", card.name, card.version);
+        } else if let Some(run) = &card.run {
+            reasons += &format!("; {} works for run {run}", card.name);
+        } else {
+            free.insert(card.name.clone(), card);
+        }
+    }
+    let mut chosen = Vec::new();
+    let (labelled, others): (Vec<_>, Vec<_>) =
+        wanted.iter().partition(|wanted| wanted.label.is_some());
+    for wanted in labelled.into_iter().chain(others) {
+        let has = |card: &&AgentCard| {
+            wanted.label.as_ref().is_none_or(|(name, value)| card.has_label(name, value))
+        };
+        let names: Vec<String> =
+            free.values().filter(has).map(|card| card.name.clone()).take(wanted.count).collect();
+        if names.len() < wanted.count {
+            let (found, wanted) = (names.len(), wanted.clone());
+            return Err(FleetError::TooFew { found, wanted, reasons });
+        }
+        chosen.extend(names.iter().filter_map(|name| free.remove(name)));
+    }
+    Ok(chosen)
+}
+
+/// A name that no other run has.
+fn run_name() -> Result<Name, BusError> {
+    let now = tacho_record::Timestamp::now();
+    let (nanoseconds, process) = (now.subsecond_ns(), std::process::id());
+    Name::parse(&format!("{process:x}-{nanoseconds:x}-{:x}", fastrand::u32(..)))
+}

@@ -1,0 +1,91 @@
+//! The agents that make the load of a stage.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tacho_bus::{Bus, LocalBus};
+use tacho_lab::agents::{Fleet, FleetError, Wanted};
+use tacho_rig::Cores;
+
+use super::broker::Broker;
+use super::crew_arguments::{CrewArguments, CrewChoice};
+use super::local_agents::LocalAgents;
+use crate::exit::{self, Failure};
+
+/// Time for agents of this machine to start.
+const START_WITHIN: Duration = Duration::from_secs(20);
+/// Time for agents that have just ended a run to be free again.
+const FREE_WITHIN: Duration = Duration::from_secs(5);
+
+/// The agents that make the load of a stage.
+#[derive(Debug)]
+pub(super) struct Crew {
+    fleet: Arc<Fleet>,
+    /// Processes that this one has started; they end with this value.
+    local: Option<LocalAgents>,
+}
+
+impl Crew {
+    /// Starts or chooses the agents that the arguments ask for.
+    pub(super) fn gather(
+        arguments: &CrewArguments,
+        brokers: &[Broker],
+        cores: &Cores,
+        stop: &AtomicBool,
+    ) -> Result<Option<Self>, Failure> {
+        let gather = |bus: Arc<dyn Bus>, wanted: &[Wanted], patience| {
+            Fleet::gather(bus, wanted, patience, stop).map_err(|error| failure(&error))
+        };
+        Ok(match arguments.choice()? {
+            None => None,
+            Some(CrewChoice::OnBus(address)) => {
+                let bus = arguments.login.connect(address)?;
+                let fleet = gather(bus, &arguments.wanted(), FREE_WITHIN)?;
+                Some(Self { fleet: Arc::new(fleet), local: None })
+            }
+            Some(CrewChoice::Local(count)) => {
+                let bus: Arc<dyn Bus> = Arc::new(LocalBus::default());
+                let addresses = brokers.iter().flat_map(Broker::addresses);
+                let targets: BTreeSet<IpAddr> = addresses.map(|target| target.addr.ip()).collect();
+                let threads = cores.generator().len().max(count);
+                let shares: Vec<usize> = (0..count)
+                    .map(|at| (at + 1) * threads / count - at * threads / count)
+                    .collect();
+                let local = LocalAgents::start(&bus, &shares, &targets)?;
+                let wanted = [Wanted { label: None, count }];
+                let fleet = gather(bus, &wanted, START_WITHIN)?;
+                let fleet = Arc::new(fleet.on_cores(cores.generator().to_vec()));
+                Some(Self { fleet, local: Some(local) })
+            }
+        })
+    }
+
+    pub(super) fn fleet(&self) -> Arc<Fleet> {
+        Arc::clone(&self.fleet)
+    }
+
+    /// Whether this process has started them.
+    pub(super) const fn is_local(&self) -> bool {
+        self.local.is_some()
+    }
+
+    /// Whether some of them run on this machine.
+    pub(super) fn is_here(&self) -> bool {
+        self.is_local() || self.fleet.is_on_this_machine()
+    }
+}
+
+/// An error of a fleet with its exit code.
+pub(super) fn failure(error: &FleetError) -> Failure {
+    let code = match error {
+        FleetError::TooFew { .. } | FleetError::Refused { .. } | FleetError::Divide(_) => {
+            exit::INVALID_CONFIG
+        }
+        FleetError::Stopped => exit::ABORTED,
+        _ => exit::UNEXPECTED,
+    };
+    Failure::new(code, error)
+}

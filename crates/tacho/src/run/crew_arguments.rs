@@ -1,0 +1,134 @@
+//! Arguments about the processes that make the load.
+
+use std::str::FromStr;
+
+use clap::Args;
+use tacho_lab::agents::Wanted;
+
+use crate::bus_arguments::{BusAddress, BusLogin};
+use crate::exit::{self, Failure};
+
+/// Agents that make the load, and the bus that they are on.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Agents")]
+pub(crate) struct CrewArguments {
+    /// Have agents make the load: N of those on the bus, LABEL=VALUE:N of those with a label (may
+    /// be given several times), or local:N new ones on this machine, which need no bus
+    ///
+    /// Each client with its schedule is on one agent; counts, rates and verdicts are those of a run
+    /// without agents. An agent that is lost ends the run. See docs/agents.md.
+    #[arg(long, value_name = "AGENTS")]
+    agents: Vec<AgentsArgument>,
+
+    /// The bus of the agents: a NATS server with JetStream, nats://HOST:PORT or tls://HOST:PORT
+    #[arg(long, value_name = "URL", requires = "agents")]
+    bus: Option<BusAddress>,
+
+    #[command(flatten)]
+    pub(super) login: BusLogin,
+}
+
+/// One `--agents`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum AgentsArgument {
+    /// So many processes of this machine.
+    Local(usize),
+    /// Agents of the bus.
+    OnBus(Wanted),
+}
+
+/// Which agents make the load.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum CrewChoice<'a> {
+    /// So many processes of this machine.
+    Local(usize),
+    /// Agents of this bus.
+    OnBus(&'a BusAddress),
+}
+
+impl FromStr for AgentsArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("local:") {
+            None => text.parse().map(Self::OnBus),
+            Some(count) => match count.parse() {
+                Ok(count @ 1..=64) => Ok(Self::Local(count)),
+                _ => Err("local:N takes 1 to 64 agents".to_owned()),
+            },
+        }
+    }
+}
+
+impl CrewArguments {
+    /// The choice; `None` if this process makes the load.
+    pub(super) fn choice(&self) -> Result<Option<CrewChoice<'_>>, Failure> {
+        let complain = |sentence: &str| Err(Failure::new(exit::INVALID_CONFIG, sentence));
+        match (&self.agents[..], &self.bus) {
+            ([], _) => Ok(None),
+            ([AgentsArgument::Local(count)], None) => Ok(Some(CrewChoice::Local(*count))),
+            ([AgentsArgument::Local(_)], Some(_)) => {
+                complain("--agents local:N starts agents of its own, which need no --bus")
+            }
+            (all, _) if all.iter().any(|one| matches!(one, AgentsArgument::Local(_))) => {
+                complain("--agents local:N is given alone")
+            }
+            (_, Some(bus)) => Ok(Some(CrewChoice::OnBus(bus))),
+            (_, None) => complain(
+                "--agents needs the --bus that they are on; local:N starts some on this machine",
+            ),
+        }
+    }
+
+    /// The agents of the bus that are wanted.
+    pub(super) fn wanted(&self) -> Vec<Wanted> {
+        let wanted = self.agents.iter().filter_map(|one| match one {
+            AgentsArgument::Local(_) => None,
+            AgentsArgument::OnBus(wanted) => Some(wanted.clone()),
+        });
+        wanted.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        crew: CrewArguments,
+    }
+
+    fn choice(words: &[&str]) -> Result<&'static str, String> {
+        let words = ["run"].iter().chain(words);
+        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        match line.crew.choice() {
+            Ok(None) => Ok("here"),
+            Ok(Some(CrewChoice::Local(_))) => Ok("local"),
+            Ok(Some(CrewChoice::OnBus(_))) => Ok("bus"),
+            Err(failure) => Err(failure.message),
+        }
+    }
+
+    #[test]
+    fn agents_are_local_or_on_a_bus() {
+        let bus = ["--bus", "nats://127.0.0.1"];
+        assert_eq!(choice(&[]), Ok("here"));
+        assert_eq!(choice(&["--agents", "local:3"]), Ok("local"));
+        let both = [&["--agents", "2", "--agents", "region=eu:1"][..], &bus].concat();
+        assert_eq!(choice(&both), Ok("bus"));
+        let error = |words: &[&str]| choice(words).expect_err("makes no sense");
+        assert!(error(&["--agents", "2"]).contains("needs the --bus"));
+        assert!(error(&bus).contains("--agents"));
+        assert!(error(&[&["--agents", "local:2"][..], &bus].concat()).contains("need no --bus"));
+        let mixed = [&["--agents", "local:2", "--agents", "1"][..], &bus].concat();
+        assert!(error(&mixed).contains("given alone"));
+        for bad in ["local:0", "local:65", "local:", "eu:1", "0"] {
+            assert!(choice(&["--agents", bad]).is_err(), "{bad}");
+        }
+        assert!(error(&["--agents", "1", "--bus", "http://a"]).contains("nats://HOST:PORT"));
+    }
+}

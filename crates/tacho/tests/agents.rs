@@ -1,0 +1,202 @@
+//! Runs on agents of this machine, and what becomes of them when something is killed.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tacho_testkit::runs::small::SMALL;
+use tacho_testkit::wait_until;
+
+fn tacho(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str], folder: &Path) -> (Output, Value) {
+    let mut command = tacho(&["run"]);
+    command.args(arguments).arg("--dir").arg(folder);
+    let output = command.output().expect("starts");
+    let text = std::fs::read_to_string(folder.join("summary.json")).unwrap_or_default();
+    (output, serde_json::from_str(&text).unwrap_or_default())
+}
+
+/// Scenarios of all shapes count with agents as they must without.
+#[test]
+fn scenarios_count_with_agents_as_without() {
+    for small in SMALL {
+        let record = small.run(env!("CARGO_BIN_EXE_tacho"), &["--agents", "local:2"]);
+        let record = record.expect("all came that must");
+        let remarks = record["remarks"].as_array().expect("remarks");
+        let agents = remarks.iter().find(|remark| remark["kind"] == "agents");
+        let agents = agents.unwrap_or_else(|| panic!("{}: {remarks:#?}", small.scenario));
+        assert_eq!((&agents["count"], &agents["clock_error_us"]), (&2.into(), &0.into()));
+        assert_eq!(record["placement"]["generator_threads"], 2, "{}", small.scenario);
+    }
+}
+
+#[test]
+fn what_cannot_be_divided_is_refused_with_a_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (number, (arguments, why)) in [
+        (&["request-response", "--agents", "local:2"][..], "its clients answer requests"),
+        (
+            &["symmetric", "--transport", "tls", "--agents", "local:1"][..],
+            "TLS stay on this machine",
+        ),
+        (&["symmetric", "--agents", "2"][..], "needs the --bus"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let more = ["--scale-clients", "0.01", "--scale", "0.01", "--hold", "1s"];
+        let all = [arguments, &more].concat();
+        let (output, _) = run(&all, &folder.path().join(number.to_string()));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(104), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+/// A run on three agents; killed when dropped.
+struct Run {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Run {
+    /// Starts one that holds its phase for a minute, and waits until `phase` begins.
+    fn until(phase: &str, arguments: &[&str], folder: &Path) -> Self {
+        let mut command = tacho(&["run", "symmetric", "--agents", "local:3"]);
+        for var in ["publishers=6", "subscribers=6", "target_throughput=60"] {
+            command.args(["--var", var]);
+        }
+        command.args(arguments).arg("--dir").arg(folder);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let begun = lines.by_ref().map_while(Result::ok).any(|line| line.starts_with(phase));
+        assert!(begun, "{phase} does not begin");
+        Self { child, lines }
+    }
+
+    /// The process ids of its agents, by name.
+    fn agents(&self) -> Vec<(String, String)> {
+        agents_of(self.child.id())
+    }
+
+    /// Waits for its end; returns its exit code and what it said since.
+    fn end(mut self) -> (Option<i32>, String) {
+        let said: Vec<String> = self.lines.by_ref().map_while(Result::ok).collect();
+        (self.child.wait().expect("ends").code(), said.join("\n"))
+    }
+}
+
+/// Agents whose socket the process `controller` serves, dead ones left out: name and process id.
+fn agents_of(controller: u32) -> Vec<(String, String)> {
+    let marker = format!("tacho-bus-{controller}-");
+    let entries = std::fs::read_dir("/proc").expect("lists processes").flatten();
+    let agents = entries.filter_map(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if !line.contains(&marker) {
+            return None;
+        }
+        let name = line.split("--name ").nth(1)?.split(' ').next()?.to_owned();
+        Some((name, entry.file_name().to_string_lossy().into_owned()))
+    });
+    agents.collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_agent_that_is_killed_in_any_phase_ends_the_run_and_all_agents() {
+    let hold = ["--hold", "60s", "--warmup", "60s", "--ramp-up", "100ms"];
+    for (phase, arguments) in [
+        ("connect", &["--hold", "1s", "--ramp-up", "60s"][..]),
+        ("warm-up", &hold[..]),
+        ("measure", &["--hold", "60s", "--warmup", "0s", "--ramp-up", "100ms"][..]),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = Run::until(phase, arguments, folder.path());
+        let controller = run.child.id();
+        let agents = run.agents();
+        assert_eq!(agents.len(), 3, "{agents:?}");
+        let (_, pid) = agents.iter().find(|(name, _)| name == "local-2").expect("is there");
+        let killed = Command::new("kill").args(["-9", pid]).status().expect("kill is there");
+        assert!(killed.success());
+        let (code, said) = run.end();
+        assert_eq!(code, Some(1), "{phase}: {said}");
+        let expected = "agent local-2, which ran 1 of 3 generator threads, was lost";
+        assert!(said.contains(expected), "{phase}: {said}");
+        assert_eq!(agents_of(controller), [], "{phase}");
+        let text = std::fs::read_to_string(folder.path().join("summary.json")).expect("a record");
+        let record: Value = serde_json::from_str(&text).expect("is JSON");
+        assert_eq!(record["verdict"], "aborted");
+        let reason = record["reasons"][0].as_str().unwrap_or_default();
+        assert!(reason.contains("agent local-2"), "{reason}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn agents_end_when_their_controller_is_killed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["--hold", "60s", "--warmup", "0s", "--ramp-up", "100ms"];
+    let mut run = Run::until("measure", &arguments, folder.path());
+    let controller = run.child.id();
+    assert_eq!(run.agents().len(), 3);
+    run.child.kill().expect("is killed");
+    run.child.wait().expect("is gone");
+    wait_until("its agents are gone", || agents_of(controller).is_empty());
+}
+
+#[test]
+fn a_run_that_is_stopped_reports_what_it_has_measured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["--hold", "60s", "--warmup", "0s", "--ramp-up", "100ms"];
+    let run = Run::until("measure", &arguments, folder.path());
+    let pid = run.child.id();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let stopped = Command::new("kill").args(["-INT", &pid.to_string()]).status();
+    assert!(stopped.expect("kill is there").success());
+    let (code, said) = run.end();
+    assert_eq!(code, Some(105), "{said}");
+    let text = std::fs::read_to_string(folder.path().join("summary.json")).expect("a record");
+    let record: Value = serde_json::from_str(&text).expect("is JSON");
+    let step = &record["steps"][0];
+    assert!(step["sent"].as_u64().is_some_and(|sent| sent > 30), "{step:#}");
+    assert_eq!(step["lost"], 0, "{step:#}");
+}
+
+#[test]
+fn a_ladder_runs_its_steps_on_agents() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = tacho(&["ladder", "symmetric", "target_throughput=40,80"]);
+    for var in ["publishers=4", "subscribers=4"] {
+        command.args(["--var", var]);
+    }
+    command.args(["--agents", "local:2", "--hold", "1s", "--warmup", "0s", "--pause", "0s"]);
+    command.args(["--ramp-up", "100ms"]).arg("--dir").arg(folder.path());
+    let output = command.output().expect("starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = std::fs::read_to_string(folder.path().join("summary.json")).expect(&said);
+    let record: Value = serde_json::from_str(&text).expect("is JSON");
+    let sent = record["steps"]
+        .as_array()
+        .expect("steps")
+        .iter()
+        .map(|step| step["sent"].as_u64().unwrap_or_default());
+    // A disturbed machine measures a step again.
+    let mut sent: Vec<u64> = sent.collect();
+    sent.dedup();
+    assert_eq!(sent, [40, 80], "{said}");
+}
