@@ -34,6 +34,8 @@ export interface StepNews {
   label: string;
   verdict: string;
   reason: string | null;
+  // The words of the console in Chinese; absent from programs that do not tell them.
+  reason_zh?: string | null;
   tps: number | null;
   e2e_mean_us: number | null;
   e2e_p99_us: number | null;
@@ -46,10 +48,12 @@ export interface ActionNews {
   number: number;
   kind: string;
   what: string;
+  what_zh?: string;
   at_s: number;
   length_s: number | null;
   clients: number;
   followed: string;
+  followed_zh?: string;
 }
 
 export interface EndNews {

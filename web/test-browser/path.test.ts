@@ -249,6 +249,34 @@ test("the charts of a run that has ended are there after a reload, too", options
   assert.ok((await page.locator(".values table tbody tr").count()) > 20);
 });
 
+test("the charts of a step are chosen in its table, and are in the address", options, async () => {
+  const past = Array.from({ length: 200 }, (_, index) => row(index));
+  const ladder = past.find(({ kind, state }) => kind === "ladder" && state === "finished")!;
+  await page.goto(`${server.address}/runs/${ladder.id}`);
+  await page.getByRole("button", { name: "Charts of 5,000 msg/s" }).click();
+  await page.waitForURL(/step=2/);
+  const charts = page.locator(".step-charts");
+  await charts.getByRole("heading", { name: "Charts of 5,000 msg/s" }).waitFor();
+  await charts.locator("figure canvas").nth(2).waitFor();
+  await page.reload();
+  await charts.locator("figure canvas").nth(2).waitFor();
+  await page.getByRole("button", { name: "Charts of 10,000 msg/s" }).click();
+  await charts.getByRole("heading", { name: "Charts of 10,000 msg/s" }).waitFor();
+  await charts.getByRole("button", { name: "Close" }).click();
+  await charts.waitFor({ state: "detached" });
+  assert.equal(new URL(page.url()).search, "");
+});
+
+test("what is wrong is said in the language of the viewer, without a reload", options, async () => {
+  await page.goto(`${server.address}/new?scenario=symmetric&step=2&v.payload_size=3&thresholds=p99`);
+  const wrong = page.locator("[data-field='variables.payload_size'] .field-error");
+  await page.locator("[data-field='thresholds[0]'] .field-error").getByText(/a condition is/).waitFor();
+  assert.match(await wrong.innerText(), /at least 24 bytes/);
+  await page.getByRole("button", { name: "Language: 中文" }).click();
+  await page.locator("[data-field='thresholds[0]'] .field-error").getByText(/条件由/).waitFor();
+  assert.match(await wrong.innerText(), /至少为 24 字节/);
+});
+
 test("a run is compared with the baseline of its scenario", options, async () => {
   const ended = server.records.of("finished")[0]!;
   await page.goto(`${server.address}/runs/${ended.id}`);

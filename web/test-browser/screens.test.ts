@@ -115,6 +115,13 @@ const SCREENS: Screen[] = [
   { name: "run-bad", path: `/runs/${bad.id}` },
   { name: "run-ladder", path: `/runs/${ladder.id}`, isTable: true },
   {
+    name: "run-ladder-step",
+    path: `/runs/${ladder.id}?step=3`,
+    act: async (page) => {
+      await page.locator(".step-charts figure canvas").nth(3).waitFor();
+    },
+  },
+  {
     name: "run-course",
     path: `/runs/${ok.id}?tab=course`,
     act: async (page) => {

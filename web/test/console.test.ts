@@ -10,6 +10,7 @@ import { address, routeOf } from "../src/console/router";
 import { foldersOf } from "../src/console/run/files";
 import { tagsOf } from "../src/console/run-actions";
 import { grouped, helpOf, labelOf, titleOf, unitOf } from "../src/console/scenarios";
+import { errorText, said } from "../src/console/said";
 import { parsed } from "../src/console/settings";
 import {
   exactMoment,
@@ -157,8 +158,7 @@ test("how far a run is follows from its steps and their planned time", () => {
   assert.deepEqual(share({ step: step(2, null) }), { share: null, left: null }, "a search");
   assert.deepEqual(share({ step_planned_s: 5 }), { share: 1, left: 0 }, "late");
   assert.deepEqual(share({ step_since: "2026-11-26T05:00:00Z" }), { share: 0, left: 40 });
-  assert.deepEqual(shareOf(row({ planned_s: 40 }), now), { share: 0.75, left: 10 });
-  assert.deepEqual(shareOf(row({}), now), { share: null, left: null });
+  assert.deepEqual(shareOf(row({}), now), { share: null, left: null }, "it just begins");
 });
 
 test("help and units of variables are those of the language, where there are any", () => {
@@ -288,4 +288,14 @@ test("change points tell the change of the medians beside them", () => {
   assert.equal(marksOf({ points: [0, 0, 5].map(point), changes: [2] })[0]!.percent, null);
   assert.equal(median([3, 1, 2, 4]), 2.5);
   assert.deepEqual(pieces([1, null, 2, 3].map(point)), [[0], [2, 3]]);
+});
+
+test("sentences of the program are those of the language, where there are any", () => {
+  const problem = { message: "there is no run 'a'", message_zh: "没有测试“a”" };
+  assert.equal(said(problem, "zh"), "没有测试“a”");
+  assert.equal(said(problem, "en"), "there is no run 'a'");
+  assert.equal(said({ message: "Traceback" }, "zh"), "Traceback", "of another program");
+  const error = failureOf(409, JSON.stringify({ error: { ...problem, field: null } }));
+  assert.equal(errorText(error, "zh"), "没有测试“a”");
+  assert.equal(errorText(failureOf(502, "<html>"), "zh"), "HTTP 502");
 });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{StatusCode, Uri};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tokio::sync::oneshot;
 
@@ -17,6 +17,7 @@ use crate::api::{self, Api, ApiError};
 use crate::error::ConsoleError;
 use crate::page_key::PageKey;
 use crate::server::Server;
+use crate::told::tell_errors;
 use crate::toolbox::Toolbox;
 use crate::{gate, shell, uploads};
 
@@ -116,6 +117,7 @@ fn router(api: Api, access: Access) -> Router {
         .with_state(api)
         .fallback(nothing)
         .layer(from_fn_with_state(Arc::new(access), gate::check))
+        .layer(from_fn(tell_errors))
 }
 
 async fn nothing(uri: Uri) -> Response {

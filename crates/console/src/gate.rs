@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
-use serde_json::json;
-use tacho_http::{Role, bearer};
+use tacho_http::{ApiError, Role, bearer};
 
 use crate::access::Access;
 
@@ -135,8 +133,7 @@ fn refused(is_api: bool, status: StatusCode, why: &str) -> Response {
         let status = if why.is_empty() { StatusCode::UNAUTHORIZED } else { status };
         return (status, Html(NO_TOKEN)).into_response();
     }
-    let error = json!({"error": {"message": why, "field": null}});
-    (status, Json(error)).into_response()
+    ApiError::new(status, why).into_response()
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {

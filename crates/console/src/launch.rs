@@ -26,9 +26,6 @@ pub(crate) struct Launched {
     /// They are those of an earlier run's record, and say more than the request.
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) is_recorded: bool,
-    /// How long its phases take together, in seconds; absent where it makes several runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) planned_s: Option<f64>,
     /// When it was asked for, RFC 3339 in UTC.
     pub(crate) accepted: String,
     /// Orders requests, also those of the same moment.

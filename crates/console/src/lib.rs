@@ -34,9 +34,11 @@ mod running;
 mod runs;
 mod server;
 mod shell;
+mod source_file;
 mod stop;
 mod table;
 mod tags;
+mod told;
 mod toolbox;
 mod trends;
 mod uploads;
@@ -54,7 +56,9 @@ pub use news::{RunAbout, ThresholdAbout};
 pub use process::ProcessId;
 pub use progress_file::{ProgressFile, RunProgress, StepProgress};
 pub use running::{Running, RunningFile};
+pub use source_file::SourceFile;
 pub use stop::Stop;
 pub use toolbox::{
-    ToolInspection, ToolOffer, ToolPreview, ToolProblem, ToolRemark, ToolRepeat, ToolText, Toolbox,
+    RepeatFrom, ToolInspection, ToolOffer, ToolPreview, ToolProblem, ToolRemark, ToolRepeat,
+    ToolText, Toolbox,
 };

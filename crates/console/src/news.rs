@@ -91,15 +91,19 @@ pub(crate) struct ActionNews {
     pub(crate) state: ActionState,
     /// Its effect, in words.
     pub(crate) what: String,
+    pub(crate) what_zh: String,
     /// Its consequences so far, in words.
     pub(crate) followed: String,
+    pub(crate) followed_zh: String,
 }
 
 impl ActionNews {
     pub(crate) fn new(run: u64, state: ActionState) -> Self {
-        let what = Lang::En.effect(&state.effect);
-        let followed = Lang::En.consequences(&state.consequences);
-        Self { run, state, what, followed }
+        let what = |lang: Lang| lang.effect(&state.effect);
+        let followed = |lang: Lang| lang.consequences(&state.consequences);
+        let (what, what_zh) = (what(Lang::En), what(Lang::Zh));
+        let (followed, followed_zh) = (followed(Lang::En), followed(Lang::Zh));
+        Self { run, state, what, what_zh, followed, followed_zh }
     }
 }
 
@@ -110,6 +114,7 @@ pub(crate) struct StepNews {
     pub(crate) label: String,
     pub(crate) verdict: &'static str,
     pub(crate) reason: Option<String>,
+    pub(crate) reason_zh: Option<String>,
     pub(crate) tps: Option<f64>,
     pub(crate) e2e_mean_us: Option<f64>,
     pub(crate) e2e_p99_us: Option<u64>,
@@ -140,6 +145,7 @@ impl StepNews {
             label: label.to_owned(),
             verdict: record.verdict.name(),
             reason: record.reasons.first().cloned(),
+            reason_zh: Lang::Zh.reasons(&record.reasons, &record.causes).into_iter().next(),
             tps: step.map(|step| step.tps),
             e2e_mean_us: step.and_then(|step| step.latency_us.mean),
             e2e_p99_us: step.and_then(|step| step.latency_us.p99),

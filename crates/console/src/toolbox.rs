@@ -20,9 +20,8 @@ pub trait Toolbox: Send + Sync {
     /// What an uploaded plan or scenario file has.
     fn inspect(&self, file: &Path) -> ToolInspection;
 
-    /// How the run of a recorded command line, without the program, is made again: with the
-    /// scenario `ran` where `takes_ran` says so, the file of the scenario as it ran (the first of
-    /// several).
+    /// How the run of a recorded command line, without the program, is made again; `ran` is the
+    /// file of the scenario as it ran (the first of several).
     ///
     /// # Errors
     /// A sentence, when it cannot be.
@@ -30,7 +29,7 @@ pub trait Toolbox: Send + Sync {
         &self,
         recorded: &[String],
         ran: Option<&str>,
-        takes_ran: bool,
+        from: RepeatFrom<'_>,
     ) -> Result<ToolRepeat, String>;
 
     /// What comparing the runs in these directories with the first one gives.
@@ -50,6 +49,17 @@ pub trait Toolbox: Send + Sync {
     /// # Errors
     /// When the system does not tell where it is.
     fn program(&self) -> io::Result<Command>;
+}
+
+/// The scenario of a run that is made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepeatFrom<'a> {
+    /// That of its command line.
+    Line,
+    /// The one that ran, which has the load and the credentials of the command line.
+    Ran,
+    /// This file, in place of the one that the command line names.
+    File(&'a str),
 }
 
 /// What a command line would do.

@@ -78,6 +78,21 @@ impl ApiError {
         Self { status: StatusCode::CONFLICT, ..Self::of(problems) }
     }
 
+    /// The status of the answer.
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// What is wrong, or the first of it.
+    pub const fn error(&self) -> &Problem {
+        &self.error
+    }
+
+    /// All that is wrong, where that is told.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
     /// The fault is the server's.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
@@ -87,7 +102,10 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = ErrorBody { error: &self.error, problems: &self.problems };
-        (self.status, Json(body)).into_response()
+        let mut response = (self.status, Json(body)).into_response();
+        // A server may say more about it than this crate knows.
+        response.extensions_mut().insert(self);
+        response
     }
 }
 

@@ -75,6 +75,11 @@ impl Password {
         Self { value, source: SecretOrigin::Environment(variable.to_owned()) }
     }
 
+    /// Whether it is given where it is used, and not by a reference.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.source == SecretOrigin::Inline
+    }
+
     /// The environment variable that has to be set, and is not.
     pub fn missing_variable(&self) -> Option<&str> {
         match (&self.value, &self.source) {

@@ -442,6 +442,13 @@ impl Scenario {
         })
     }
 
+    /// Whether a password stands in its text, and not only a reference to one.
+    pub fn has_password_in_text(&self) -> bool {
+        let mut passwords =
+            self.groups.values().filter_map(|group| group.connect.password.as_ref());
+        passwords.any(Password::is_inline)
+    }
+
     /// Makes every publisher closed with `window` messages under way.
     pub fn close(&mut self, window: u32) {
         for publish in self.groups.values_mut().flat_map(|group| &mut group.publish) {

@@ -3,7 +3,7 @@
 
 use clap::{Arg, CommandFactory as _};
 use serde_json::{Map, Value, json};
-use tacho_console::{ToolProblem, ToolRepeat};
+use tacho_console::{RepeatFrom, ToolProblem, ToolRepeat};
 use tacho_lab::lacks_secret;
 use tacho_scenario::suite::Suite;
 use tacho_scenario::{Adjustment, BenchmarkName, Builtin, Limits, Scenario, TimeSpan};
@@ -63,15 +63,15 @@ struct Flag {
     value: Option<String>,
 }
 
-/// How the run of a recorded command line, without the program, is made again: with the scenario
-/// `ran` where `takes_ran` says so, the file of the scenario as it ran (the first of several).
+/// How the run of a recorded command line, without the program, is made again; `ran` is the file of
+/// the scenario as it ran (the first of several).
 ///
 /// # Errors
 /// Why it cannot be.
 pub(crate) fn repeat(
     recorded: &[String],
     ran: Option<&str>,
-    takes_ran: bool,
+    from: RepeatFrom<'_>,
 ) -> Result<ToolRepeat, String> {
     let mut line = Line::parse(recorded)?;
     let Some(scenario) = line.places.first().cloned() else {
@@ -85,28 +85,39 @@ pub(crate) fn repeat(
     if line.command == "compare" && line.places.len() > 1 {
         return Err("it compares recorded runs: choose them in the records".to_owned());
     }
-    if takes_file && !is_single {
-        return Err(format!(
-            "its scenario file '{scenario}' is not in its record, which has each step as it ran: \
-             upload the file and start it anew"
-        ));
-    }
     line.flags.retain(|flag| !OF_EARLIER_RUN.contains(&flag.name.as_str()));
     let known = ran.map(|file| Scenario::load(file, &[], &Adjustment::NONE, Limits::NONE));
     let mut broker = None;
-    if let (true, Some(file), Some(known)) = (takes_ran, ran, &known) {
-        line.places = vec![file.to_owned()];
-        line.take_file();
-        let known = known.as_ref().map_err(|error| format!("its scenario.toml: {error}"))?;
-        broker = known.target.broker.as_ref().map(ToString::to_string);
+    match (from, ran, &known) {
+        (RepeatFrom::Ran, Some(file), Some(known)) => {
+            line.places = vec![file.to_owned()];
+            line.take_file();
+            let known = known.as_ref().map_err(|error| format!("its scenario.toml: {error}"))?;
+            broker = known.target.broker.as_ref().map(ToString::to_string);
+        }
+        (RepeatFrom::File(file), ..) => {
+            if let Some(first) = line.places.first_mut() {
+                file.clone_into(first);
+            }
+        }
+        _ => {}
     }
     let mut problems = Vec::new();
-    problems.extend(known.and_then(Result::ok).as_ref().and_then(missing_password));
+    if !has_own_password(from) {
+        problems.extend(known.and_then(Result::ok).as_ref().and_then(missing_password));
+    }
     problems.extend(line.flags.iter().filter(|flag| flag.lacks_secret()).map(Flag::problem));
     let command = if is_suite { "suite" } else { &line.command };
-    let scenario = (!takes_ran).then_some(scenario);
+    let scenario = (from == RepeatFrom::Line).then_some(scenario);
     let (request, left_out) = line.request((command, scenario), broker);
     Ok(ToolRepeat { words: line.words(), is_single, takes_file, request, left_out, problems })
+}
+
+/// Whether the file brings the passwords that the record lacks.
+fn has_own_password(from: RepeatFrom<'_>) -> bool {
+    let RepeatFrom::File(file) = from else { return false };
+    Scenario::load(file, &[], &Adjustment::NONE, Limits::NONE)
+        .is_ok_and(|own| own.has_password_in_text())
 }
 
 /// A password that the scenario as it ran only refers to.

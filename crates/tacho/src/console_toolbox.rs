@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use tacho_console::{
-    ToolInspection, ToolPreview, ToolProblem, ToolRemark, ToolRepeat, ToolText, Toolbox,
+    RepeatFrom, ToolInspection, ToolPreview, ToolProblem, ToolRemark, ToolRepeat, ToolText, Toolbox,
 };
 use tacho_lab::compare::{About, Side, compare, read_side};
 use tacho_lab::doctor::examine;
@@ -77,9 +77,9 @@ impl Toolbox for ConsoleToolbox {
         &self,
         recorded: &[String],
         ran: Option<&str>,
-        takes_ran: bool,
+        from: RepeatFrom<'_>,
     ) -> Result<ToolRepeat, String> {
-        repeat(recorded, ran, takes_ran)
+        repeat(recorded, ran, from)
     }
 
     fn compare(&self, runs: &[PathBuf]) -> Result<Value, String> {

@@ -11,6 +11,8 @@ export class ApiError extends Error {
     readonly status: number,
     readonly field: string | null = null,
     readonly problems: Problem[] = [],
+    // The message in Chinese, where the program knows it.
+    readonly messageZh?: string,
   ) {
     super(message);
   }
@@ -27,7 +29,7 @@ export function endpoint(pieces: string[], query: URLSearchParams | null = null)
 }
 
 interface Failure {
-  error?: { message?: string; field?: string | null };
+  error?: { message?: string; message_zh?: string; field?: string | null };
   problems?: Problem[];
 }
 
@@ -39,8 +41,8 @@ export function failureOf(status: number, text: string): ApiError {
   } catch {
     // A proxy's page, for instance.
   }
-  const message = failure?.error?.message ?? `HTTP ${status}`;
-  return new ApiError(message, status, failure?.error?.field ?? null, failure?.problems ?? []);
+  const { message = `HTTP ${status}`, message_zh: zh, field = null } = failure?.error ?? {};
+  return new ApiError(message, status, field, failure?.problems ?? [], zh);
 }
 
 async function call<T>(method: string, address: string, init: RequestInit): Promise<T> {

@@ -50,8 +50,6 @@ export interface Row {
   has_report: boolean;
   position: number | null;
   progress?: Progress | null;
-  // Of one that has not ended, where it is known.
-  planned_s?: number | null;
   baseline?: boolean;
 }
 
@@ -118,7 +116,11 @@ export interface Catalogue {
 
 export interface Problem {
   field: string | null;
+  // In English, and in Chinese where the program knows the sentence, with its code and values.
   message: string;
+  message_zh?: string;
+  code?: string;
+  parameters?: Record<string, string>;
 }
 
 // A data file that a plan reads.
@@ -230,6 +232,7 @@ export interface Queue {
   running: Row | null;
   queued: Row[];
   held_by: string | null;
+  held_by_zh?: string | null;
 }
 
 export interface Machine {

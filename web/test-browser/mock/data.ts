@@ -370,8 +370,9 @@ export function step(part: Partial<Step> = {}): Step {
 }
 
 export function summary(of: Row): Summary {
-  const ladder = [2_000, 5_000, 10_000, 20_000, 40_000].map((rate) =>
+  const ladder = [2_000, 5_000, 10_000, 20_000, 40_000].map((rate, index) =>
     step({
+      directory: `steps/0${index + 1}-target_throughput=${rate}`,
       label: `${rate.toLocaleString("en")} msg/s`,
       offered_in_per_s: rate,
       offered_out_per_s: rate,

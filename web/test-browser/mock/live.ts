@@ -104,10 +104,12 @@ export function stream(
     number: 0,
     kind: "disconnect",
     what: "3 clients of pub break off",
+    what_zh: "pub 的 3 个客户端断开连接",
     at_s: 31,
     length_s: null,
     clients: 3,
     followed: "3 of 3 back after 120 ms",
+    followed_zh: "3 个中有 3 个在 120 毫秒后恢复",
   };
   send("hello", {
     name: "20261126-040010-symmetric",

@@ -136,7 +136,7 @@ class State {
       return json(
         response,
         503,
-        failed("the folder of the runs cannot be read: permission denied"),
+        failed("the folder of the runs cannot be read: permission denied", "无法读取测试目录：权限不足"),
       );
     if (request.method !== "GET") this.changes.push(`${request.method} ${pieces.join("/")}`);
     return this.api(request.method ?? "GET", pieces, url.searchParams, body, response);
@@ -240,6 +240,8 @@ class State {
           response,
           row.state === "finished" ? null : (end) => this.ends.push(end),
         );
+      case "steps":
+        return stream(response, null);
       case "report.html":
       case "report.zh.html":
         response
@@ -282,6 +284,7 @@ class State {
       running: this.records.of("running")[0] ?? null,
       queued: this.records.of("queued"),
       held_by: this.options.heldBy ?? null,
+      held_by_zh: this.options.heldBy?.replace("process", "进程").replace("since", "始于") ?? null,
     };
   }
 
@@ -322,8 +325,8 @@ async function read(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-function failed(message: string) {
-  return { error: { message, field: null } };
+function failed(message: string, zh?: string) {
+  return { error: { message, field: null, ...(zh === undefined ? {} : { message_zh: zh }) } };
 }
 
 function json(response: ServerResponse, status: number, value: unknown): void {
@@ -338,12 +341,14 @@ function preview(request: Request): Preview {
       field: "variables.payload_size",
       message:
         "payload_size must be at least 24 bytes, since each message carries its time and number",
+      message_zh: "payload_size 至少为 24 字节，因为每条消息都带有其时间和序号",
     });
   (request.thresholds ?? []).forEach((threshold, index) => {
     if (!/^[a-z0-9_]+(<=|>=|==|<|>).+/.test(threshold))
       problems.push({
         field: `thresholds[${index}]`,
         message: `${threshold}: a condition is a figure and a limit, such as p99<10ms`,
+        message_zh: `${threshold}：条件由指标和界限组成，例如 p99<10ms`,
       });
   });
   if (
@@ -354,6 +359,7 @@ function preview(request: Request): Preview {
     problems.push({
       field: "broker",
       message: "an address begins with mqtt://, mqtts://, ws:// or wss://",
+      message_zh: "地址应以 mqtt://、mqtts://、ws:// 或 wss:// 开头",
     });
   }
   const rate = Number(request.variables?.["target_throughput"] ?? 10_000);
@@ -411,7 +417,13 @@ function detail(row: Row) {
     scenario_toml: 'name = "symmetric"\nseed = 1\n',
     problems:
       row.state === "broken"
-        ? [{ field: null, message: "summary.json: expected value at line 1 column 1" }]
+        ? [
+            {
+              field: null,
+              message: "there is no summary.json: the run was killed, or this is no run",
+              message_zh: "没有 summary.json：测试被强制终止，或这不是测试目录",
+            },
+          ]
         : [],
     files: files(row),
     files_cut: false,

@@ -1,6 +1,6 @@
 //! Scenarios, the machine, and events of lists and runs.
 
-use std::path::Path as FilePath;
+use std::path::{Component, Path as FilePath};
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -9,6 +9,7 @@ use axum::{Extension, Json};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use serde_json::json;
 use tacho_http::{Peer, Role};
+use tacho_record::{RunKind, Verdict, read_record};
 use tacho_scenario::Limits;
 use tokio_stream::wrappers::BroadcastStream;
 
@@ -20,7 +21,6 @@ use crate::past_course::PastCourse;
 use crate::relay::{Watchable, event, page_address, relay, sse};
 use crate::run_state::RunState;
 use crate::running::Running;
-use crate::runs::RunRow;
 
 pub(crate) async fn scenarios(State(api): State<Api>) -> Result<Response, ApiError> {
     Ok(Json(blocking(move || Ok(api.toolbox().scenarios())).await?).into_response())
@@ -110,21 +110,31 @@ fn watchable(api: &Api, id: &str) -> Result<Watchable, ApiError> {
         RunState::Queued => Watchable::Waiting(json!({"position": row.position}).to_string()),
         RunState::Running => Watchable::Starting,
         RunState::Finished | RunState::Canceled | RunState::Broken => {
-            Watchable::Ended(past_events(&directory, &row))
+            let (name, kind) = (row.name.as_str(), row.kind.as_str());
+            let run = PastRun { name, kind, verdict: row.verdict, state: row.state };
+            Watchable::Ended(past_events(&directory, &run))
         }
     })
 }
 
+/// What there is to say of a run, or of a step of one, at its end.
+struct PastRun<'a> {
+    name: &'a str,
+    kind: &'a str,
+    verdict: Option<Verdict>,
+    state: RunState,
+}
+
 /// The events of a run that has ended: its course where it is a single one, and its end.
-fn past_events(directory: &FilePath, row: &RunRow) -> String {
+fn past_events(directory: &FilePath, run: &PastRun<'_>) -> String {
     let end = json!({
-        "verdict": row.verdict, "reasons": [], "directory": directory,
-        "files": to_open(directory), "stays": false, "state": row.state,
+        "verdict": run.verdict, "reasons": [], "directory": directory,
+        "files": to_open(directory), "stays": false, "state": run.state,
     });
     let past = PastCourse::read(directory);
     let past = past.as_ref();
     let hello = json!({
-        "name": row.name, "kind": row.kind, "run": past.map(|past| &past.run), "phase": null,
+        "name": run.name, "kind": run.kind, "run": past.map(|past| &past.run), "phase": null,
         "failures": past.map_or(&[][..], |past| &past.failures),
         "failures_count": past.map_or(0, |past| past.failures_count),
         "actions": past.map_or(&[][..], |past| &past.actions), "steps": [], "end": end,
@@ -133,4 +143,35 @@ fn past_events(directory: &FilePath, row: &RunRow) -> String {
     let rows = past.map_or("", |past| &past.rows);
     let (hello, end) = (event("hello", &hello.to_string()), event("end", &end.to_string()));
     [hello.as_str(), rows, &event("ready", "{}"), &end].concat()
+}
+
+/// The events of a step of a run that has ended: its course as that of a single run.
+pub(crate) async fn step_events(
+    State(api): State<Api>,
+    Path((id, number)): Path<(String, String)>,
+) -> Result<Response, ApiError> {
+    let events = blocking(move || {
+        let directory = api.directory(&id)?;
+        step_course(&directory, &number)
+            .ok_or_else(|| ApiError::not_found(format!("the run '{id}' has no step {number}")))
+    });
+    Ok(sse(stream::iter([Bytes::from(events.await?)])))
+}
+
+/// The course of the step of that number, from 1; `None` where there is none.
+fn step_course(directory: &FilePath, number: &str) -> Option<String> {
+    let record = read_record(directory).ok()??;
+    let step = record.steps.get(number.parse::<usize>().ok()?.checked_sub(1)?)?;
+    let own = FilePath::new(&step.directory);
+    let is_below = own.components().all(|part| matches!(part, Component::Normal(_)));
+    if step.directory.is_empty() || !is_below {
+        return None;
+    }
+    let run = PastRun {
+        name: &step.label,
+        kind: RunKind::Run.name(),
+        verdict: Some(step.verdict),
+        state: RunState::Finished,
+    };
+    Some(past_events(&directory.join(own), &run))
 }

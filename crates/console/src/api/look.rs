@@ -22,6 +22,7 @@ use crate::regular;
 use crate::request::{RunRequest, shown};
 use crate::run_state::RunState;
 use crate::runs::{RunQuery, RunRow, SortKey, record_problem};
+use crate::told::{ToldProblem, in_chinese};
 use crate::trends::trend;
 
 /// A larger summary is none of ours.
@@ -41,7 +42,7 @@ struct RunDetail {
     summary: Option<Value>,
     request: Option<RunRequest>,
     command_line: Option<String>,
-    problems: Vec<Problem>,
+    problems: Vec<ToldProblem>,
     /// What the record says, in each language.
     words: Option<RunWords>,
     scenario_toml: Option<String>,
@@ -77,6 +78,8 @@ struct QueueView {
     running: Option<RunRow>,
     queued: Vec<RunRow>,
     held_by: Option<String>,
+    /// The same in Chinese.
+    held_by_zh: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -129,7 +132,7 @@ fn detail(api: &Api, id: &str) -> Result<RunDetail, ApiError> {
     if row.state == RunState::Broken {
         let said = last_lines(&directory.join(LOG));
         let message = said.or_else(|| record_problem(&directory)).unwrap_or_default();
-        problems.push(Problem { field: None, message });
+        problems.push(Problem { field: None, message }.into());
     }
     let command_line = match &launched {
         Some(launched) => Some(shown(&launched.arguments)),
@@ -202,7 +205,8 @@ pub(crate) async fn queue(State(api): State<Api>) -> Result<Response, ApiError> 
         };
         // One that has just begun is in the queue no more.
         let queued = waiting.iter().filter_map(|id| api.row(id).ok()).collect();
-        Ok(QueueView { running, queued, held_by })
+        let held_by_zh = held_by.as_deref().and_then(in_chinese);
+        Ok(QueueView { running, queued, held_by, held_by_zh })
     });
     Ok(Json(view.await?).into_response())
 }

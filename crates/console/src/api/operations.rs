@@ -41,7 +41,7 @@ const fn act(
 }
 
 /// All operations.
-pub(super) const OPERATIONS: [Operation; 28] = [
+pub(super) const OPERATIONS: [Operation; 29] = [
     view("/scenarios", "scenarios", "Scenarios with their variables, and suites", &[], "Scenarios"),
     UPLOAD,
     act("post", "/uploads/{id}/inspect", "inspect", "A plan with its data", INSPECT, UPLOADED),
@@ -67,6 +67,13 @@ pub(super) const OPERATIONS: [Operation; 28] = [
     act("post", "/runs/{id}/repeat", "repeat", "Start the same run again", NONE, (201, "Taken")),
     act("post", "/runs/{id}/draft", "draft", "A run as a request to change", NONE, (200, "Draft")),
     view("/runs/{id}/events", "run_events", "Events of a run, history first", &[], RUN_EVENTS),
+    view(
+        "/runs/{id}/steps/{number}/events",
+        "step_events",
+        "The course of a step of a run that has ended",
+        &[],
+        RUN_EVENTS,
+    ),
     view("/runs/{id}/report.html", "report", "The report in English", &[], "text/html"),
     view("/runs/{id}/report.zh.html", "chinese_report", "The report in Chinese", &[], "text/html"),
     view("/runs/{id}/files/{*name}", "file", "A file of a run", &[], "application/octet-stream"),
@@ -139,6 +146,7 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "repeat" => post(control::repeat),
         "draft" => post(control::draft),
         "run_events" => get(chores::run_events),
+        "step_events" => get(chores::step_events),
         "report" => get(files::report),
         "chinese_report" => get(files::chinese_report),
         "file" => get(files::file),

@@ -19,6 +19,7 @@ use crate::launch::Launched;
 use crate::request::{RequestLine, RunRequest};
 use crate::runs::RunNotes;
 use crate::table::look;
+use crate::told::told;
 use crate::toolbox::{ToolPreview, ToolProblem};
 use crate::uploads::{Upload, UploadKind};
 
@@ -49,7 +50,7 @@ pub(crate) async fn preview(
             Ok(both) => both,
             // A request that makes no command line is previewed as such.
             Err(problem) => {
-                let problems = [problem];
+                let problems = told([problem]);
                 return Ok(json!({
                     "command_line": null, "scenario_toml": null, "offered": null, "variables": null,
                     "warnings": [], "warnings_zh": [], "problems": problems,
@@ -57,7 +58,7 @@ pub(crate) async fn preview(
             }
         };
         let preview = api.toolbox().preview(&line.words());
-        let problems = problems(&api, file.as_deref(), &line, &preview);
+        let problems = told(problems(&api, file.as_deref(), &line, &preview));
         let ToolPreview { scenario_toml, offered, variables, warnings, .. } = preview;
         let (warnings, warnings_zh): (Vec<String>, Vec<String>) =
             warnings.into_iter().map(|warning| (warning.en, warning.zh)).unzip();
@@ -97,8 +98,6 @@ pub(super) fn submit(
     if !problems.is_empty() {
         return Err(ApiError::of(problems));
     }
-    let offered = preview.offered.filter(|_| request.kind() == "run");
-    let planned_s = offered.map(|offered| offered.duration_s);
     let queue = api.queue()?;
     let name =
         [&request.name, &request.scenario].into_iter().flatten().find(|name| !name.is_empty());
@@ -114,7 +113,7 @@ pub(super) fn submit(
         let tags = request.tags.clone();
         RunNotes { tags, ..RunNotes::default() }.write(&reserved.directory)?;
     }
-    let launched = Launched { request, arguments, planned_s, ..Launched::default() };
+    let launched = Launched { request, arguments, ..Launched::default() };
     taken(api, queue.add(reserved, launched)?)
 }
 
@@ -185,7 +184,8 @@ fn in_fields(
     problems.iter().map(of).collect()
 }
 
-fn without_folder(message: &str, folder: Option<&FilePath>) -> String {
+/// A message in which files of a folder are called by their names.
+pub(super) fn without_folder(message: &str, folder: Option<&FilePath>) -> String {
     let Some(folder) = folder else { return message.to_owned() };
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     [whole.as_path(), folder].iter().fold(message.to_owned(), |message, folder| {
@@ -241,7 +241,7 @@ fn inspected(api: &Api, upload: &Upload) -> Value {
     json!({
         "upload": upload.id, "name": upload.name, "kind": upload.kind, "bytes": bytes,
         "variables": inspection.variables, "groups": inspection.groups, "files": inspection.files,
-        "problems": problems,
+        "problems": told(problems),
     })
 }
 
@@ -258,6 +258,6 @@ pub(super) fn upload_answer(api: &Api, upload: &Upload) -> Value {
     let (table, problems) = look(&upload.name, &bytes);
     json!({
         "upload": upload.id, "name": upload.name, "kind": upload.kind, "bytes": bytes.len(),
-        "table": table, "problems": problems.into_iter().map(about_file).collect::<Vec<_>>(),
+        "table": table, "problems": told(problems.into_iter().map(about_file)),
     })
 }

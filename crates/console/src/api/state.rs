@@ -14,6 +14,7 @@ use crate::page_key::PageKey;
 use crate::queue::RunQueue;
 use crate::run_state::RunState;
 use crate::runs::{RunChange, RunIndex, RunRow};
+use crate::told::in_chinese;
 use crate::toolbox::Toolbox;
 use crate::uploads::Uploads;
 use crate::watchers::Watchers;
@@ -57,7 +58,12 @@ struct Fresh {
 enum ListNews<'a> {
     Run { row: &'a RunRow },
     Removed { id: &'a str },
-    Queue { running: Option<Box<RunRow>>, queued: Vec<RunRow>, held_by: Option<String> },
+    Queue {
+        running: Option<Box<RunRow>>,
+        queued: Vec<RunRow>,
+        held_by: Option<String>,
+        held_by_zh: Option<String>,
+    },
 }
 
 impl Api {
@@ -218,10 +224,12 @@ impl Api {
         drop(fresh);
         if is_news {
             let row = |id: &String| self.row(id).ok();
+            let held_by = queue.held_by().map(|holder| holder.to_string());
             self.tell(&ListNews::Queue {
                 running: now.0.as_ref().and_then(row).map(Box::new),
                 queued: now.1.iter().filter_map(row).collect(),
-                held_by: queue.held_by().map(|holder| holder.to_string()),
+                held_by_zh: held_by.as_deref().and_then(in_chinese),
+                held_by,
             });
             *told = Some(now);
         }

@@ -60,9 +60,6 @@ pub(crate) struct RunRow {
     pub(crate) has_report: bool,
     /// How far it is, while it goes on.
     pub(crate) progress: Option<RunProgress>,
-    /// How long it will take, in seconds, until it has ended; absent where that is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) planned_s: Option<f64>,
     /// Place in the queue, from 1.
     pub(crate) position: Option<usize>,
 }
@@ -205,7 +202,6 @@ impl RunRow {
         self.kind = request.kind().to_owned();
         self.target = request.target();
         self.scenario = launched.scenario();
-        self.planned_s = launched.planned_s;
         if let Some(name) = request.name.as_ref().filter(|name| !name.is_empty()) {
             self.name.clone_from(name);
         }

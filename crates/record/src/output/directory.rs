@@ -28,7 +28,7 @@ pub struct OutputError {
 
 /// Files that a run writes at its end, or leaves behind when it is killed: those of an earlier one
 /// must not stand beside its others.
-const STALE: [&str; 14] = [
+const STALE: [&str; 15] = [
     "brokers.csv",
     "comparison.json",
     "groups.csv",
@@ -37,6 +37,7 @@ const STALE: [&str; 14] = [
     "summary.md",
     "junit.xml",
     "report.html",
+    "source.json",
     "results.jtl.part",
     "steps.csv",
     "e2e.hgrm",

@@ -98,6 +98,7 @@ pub(crate) fn capacity(arguments: &CapacityArguments) -> Result<u8, Failure> {
     let about = Subject::scenario(&first);
     let sides = [(&arguments.targets, &first)];
     let mut campaign = Opened::begin(RunKind::Capacity, about, &sides, &arguments.output)?;
+    campaign.keep_source(&arguments.scenario)?;
     let request = CapacityRequest {
         variable: &arguments.variable,
         plan,

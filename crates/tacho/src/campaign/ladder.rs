@@ -58,6 +58,7 @@ pub(crate) fn ladder(arguments: &LadderArguments) -> Result<u8, Failure> {
     let about = Subject::scenario(first);
     let sides = [(&arguments.targets, first)];
     let mut campaign = Opened::begin(RunKind::Ladder, about, &sides, &arguments.output)?;
+    campaign.keep_source(&arguments.scenario)?;
     let finished = run_ladder(campaign.driver(), &request)?;
     campaign.end(finished)
 }

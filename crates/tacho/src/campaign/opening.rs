@@ -1,12 +1,13 @@
 //! How a campaign begins and ends: the process, the result's directory, the live page, the record.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use tacho_console::SourceFile;
 use tacho_lab::campaign::{CampaignAbout, CampaignEnd, Driver, Finished, Subject};
 use tacho_lab::run::Ending;
 use tacho_record::{RunDirectory, RunKind, Verdict};
 use tacho_report::{campaign_text, write_run};
-use tacho_scenario::Scenario;
+use tacho_scenario::{Adjustment, Builtin, Limits, Scenario};
 
 use super::bench::ArgumentBench;
 use super::code_of;
@@ -68,6 +69,23 @@ impl<'a> Opened<'a> {
         let sides = sides.iter().map(|(targets, _)| *targets).collect();
         let bench = ArgumentBench::new(setting, sides, output.quiet);
         Ok(Self { bench, output, path, kind, run_name, subject })
+    }
+
+    /// Keeps the scenario file in the record, which else has the steps only: so the campaign can be
+    /// made again. Does nothing for scenarios that come with the program.
+    pub(crate) fn keep_source(&self, scenario: &str) -> Result<(), Failure> {
+        let path = Path::new(scenario);
+        if Builtin::find(scenario).is_some() || !path.is_file() {
+            return Ok(());
+        }
+        let own = Scenario::load(scenario, &[], &Adjustment::NONE, Limits::NONE).ok();
+        let may_be_kept = own.is_some_and(|own| !own.has_password_in_text());
+        let text = may_be_kept.then(|| std::fs::read_to_string(path).ok()).flatten();
+        let written = SourceFile::new(path, text).write(&self.path);
+        written.map_err(|error| {
+            let directory = self.path.display();
+            Failure::new(exit::UNEXPECTED, format!("cannot write to {directory}: {error}"))
+        })
     }
 
     /// What makes the runs.

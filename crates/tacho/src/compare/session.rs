@@ -38,6 +38,7 @@ pub(super) fn session(arguments: &CompareArguments, scenario: &str) -> Result<u8
     let kinds: Vec<Side<'_>> = targets.iter().zip(scenarios).collect();
     let output = &arguments.output;
     let mut campaign = Opened::begin(RunKind::Comparison, about, &kinds, output)?;
+    campaign.keep_source(scenario)?;
     let session = hold_session(campaign.driver(), &request)?;
     end(campaign, session, output)
 }

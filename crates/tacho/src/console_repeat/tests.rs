@@ -5,7 +5,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 fn again(line: &str) -> ToolRepeat {
-    repeat(&words(line), None, false).unwrap_or_else(|why| panic!("{line}: {why}"))
+    repeat(&words(line), None, RepeatFrom::Line).unwrap_or_else(|why| panic!("{line}: {why}"))
 }
 
 /// A scenario file, as records have it.
@@ -77,7 +77,7 @@ fn a_scenario_file_has_the_load_and_the_credentials() {
     let (_place, file) = recorded(&line.replace(" --shards 2", ""));
     let own = line.replace("symmetric", "own.toml");
     assert!(again(&own).takes_file);
-    let repeat = repeat(&words(&own), Some(&file), true).expect("can be made again");
+    let repeat = repeat(&words(&own), Some(&file), RepeatFrom::Ran).expect("can be made again");
     assert_eq!(
         repeat.words.join(" "),
         format!("run {file} --broker mqtt://h:1 --shards 2 --note done")
@@ -96,6 +96,22 @@ fn a_scenario_file_has_the_load_and_the_credentials() {
 }
 
 #[test]
+fn another_file_takes_the_place_of_a_scenario_file_and_all_flags_stay() {
+    let line = words("ladder own.toml qos=0,1 --var publishers=2 --username u --hold 1s --quiet");
+    let repeat = repeat(&line, None, RepeatFrom::File("/kept/own.toml")).expect("is one");
+    assert_eq!(
+        repeat.words.join(" "),
+        "ladder /kept/own.toml qos=0,1 --var publishers=2 --username u --hold 1s"
+    );
+    assert!(repeat.takes_file && !repeat.is_single);
+    let expected = json!({
+        "command": "ladder", "steps": "qos=0,1", "variables": {"publishers": "2"},
+        "credentials": {"username": "u"}, "duration_s": 1.0,
+    });
+    assert_eq!(repeat.request, expected);
+}
+
+#[test]
 fn secrets_that_the_record_leaves_out_are_named() {
     for (line, named) in [
         ("run symmetric --broker mqtt://…@h:1", "--broker mqtt://…@h:1"),
@@ -106,7 +122,7 @@ fn secrets_that_the_record_leaves_out_are_named() {
         assert!(repeat.left_out[0].contains(named), "{line}");
     }
     let note = vec!["run".into(), "symmetric".into(), "--note".into(), "and … so on".into()];
-    let note = repeat(&note, None, false).expect("is one");
+    let note = repeat(&note, None, RepeatFrom::Line).expect("is one");
     assert_eq!((note.problems, &note.request["note"]), (vec![], &json!("and … so on")));
     // As a record has a password of a URL: only that there is one.
     let (_place, file) = recorded("run symmetric --broker mqtt://h:1 --username u");
@@ -115,11 +131,11 @@ fn secrets_that_the_record_leaves_out_are_named() {
         text.replace("username = \"u\"", "username = \"u\"\npassword_env = \"NOT_SET_HERE\"");
     assert_ne!(text, named);
     std::fs::write(&file, named).expect("writes");
-    let repeat = repeat(&words("run own.toml"), Some(&file), true).expect("is one");
+    let repeat = repeat(&words("run own.toml"), Some(&file), RepeatFrom::Ran).expect("is one");
     assert!(repeat.problems[0].message.contains("variable NOT_SET_HERE"), "{:?}", repeat.problems);
     // Of a ladder the first step tells.
     let ladder = words("ladder symmetric qos=0,1 --broker mqtt://h:1");
-    let ladder = super::repeat(&ladder, Some(&file), false).expect("is one");
+    let ladder = super::repeat(&ladder, Some(&file), RepeatFrom::Line).expect("is one");
     assert!(ladder.problems[0].message.contains("variable NOT_SET_HERE"), "{:?}", ladder.problems);
     assert_eq!(ladder.words[1], "symmetric");
 }
@@ -127,7 +143,6 @@ fn secrets_that_the_record_leaves_out_are_named() {
 #[test]
 fn what_cannot_be_made_again_says_why() {
     for (line, why) in [
-        ("ladder own.toml qos=0,1", "own.toml"),
         ("compare runs/a runs/b", "recorded runs"),
         ("serve", "makes no run"),
         ("run symmetric --flag-of-tomorrow", "--flag-of-tomorrow"),
@@ -135,7 +150,8 @@ fn what_cannot_be_made_again_says_why() {
         ("run own.toml", "scenario.toml"),
     ] {
         let file = line.contains("run own").then_some("/no/such/scenario.toml");
-        let said = repeat(&words(line), file, file.is_some()).err().unwrap_or_default();
+        let from = if file.is_some() { RepeatFrom::Ran } else { RepeatFrom::Line };
+        let said = repeat(&words(line), file, from).err().unwrap_or_default();
         assert!(said.contains(why), "{line}: {said}");
     }
 }

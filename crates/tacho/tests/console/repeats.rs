@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::client::{Console, small};
+use crate::client::{Console, next_event, small};
 use crate::folder;
 
 /// A small load, as words of a command line.
@@ -26,10 +26,21 @@ const SMALL: [&str; 12] = [
 ];
 const SECRET: &str = "hunter2";
 
-/// Runs a command in a folder, as in a terminal there.
+/// Runs a scenario in a folder, as in a terminal there.
 fn run(place: &Path, arguments: &[&str], directory: &Path, variables: &[(&str, &str)]) {
+    made("run", place, arguments, directory, variables);
+}
+
+/// Runs a command in a folder, as in a terminal there.
+fn made(
+    word: &str,
+    place: &Path,
+    arguments: &[&str],
+    directory: &Path,
+    variables: &[(&str, &str)],
+) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
-    command.arg("run").args(arguments).arg("--quiet").arg("--dir").arg(directory);
+    command.arg(word).args(arguments).arg("--quiet").arg("--dir").arg(directory);
     command.current_dir(place).envs(variables.iter().copied()).stdin(Stdio::null());
     let output = command.output().expect("starts");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -140,4 +151,94 @@ fn a_secret_that_the_console_does_not_have_is_named() {
     assert_eq!(refused.status, 409);
     assert!(refused.body.contains("no record of its command line"), "{}", refused.body);
     assert_eq!(console.read("/runs")["total"], 2, "nothing was left behind");
+}
+
+/// The text of a scenario that comes with the program, under another name.
+fn own_scenario() -> String {
+    let program = env!("CARGO_BIN_EXE_tacho");
+    let shown = Command::new(program).args(["scenario", "show", "symmetric"]).output();
+    let text = String::from_utf8(shown.expect("starts").stdout).expect("is UTF-8");
+    text.replacen("name = \"symmetric\"", "name = \"own\"", 1)
+}
+
+#[test]
+fn a_ladder_of_a_scenario_file_is_repeated_by_the_file_or_by_its_copy() {
+    let place = folder();
+    let elsewhere = folder();
+    let own = elsewhere.path().join("own.toml");
+    fs::write(&own, own_scenario()).expect("writes");
+    let mut arguments = vec!["own.toml", "payload_size=100,200", "--pause", "0s"];
+    arguments.extend(SMALL);
+    made("ladder", elsewhere.path(), &arguments, &place.path().join("20260101-a"), &[]);
+    let console = Console::start(place.path());
+    // A step that was disturbed is there twice.
+    let steps = |run: &Value| {
+        let steps = run["summary"]["steps"].as_array().cloned().unwrap_or_default();
+        let mut labels: Vec<_> = steps.iter().map(|step| step["label"].clone()).collect();
+        labels.dedup();
+        labels
+    };
+    // Each step has its course, as a single run has.
+    let mut events = console.events("/runs/20260101-a/steps/2/events");
+    assert!(next_event(&mut events, "event: hello").contains("\"scenario\":\"own\""));
+    next_event(&mut events, "event: second");
+    next_event(&mut events, "event: end");
+    for none in ["0", "99", "x", "-1"] {
+        let refused = console.get(&format!("/runs/20260101-a/steps/{none}/events"));
+        let code = refused.json()["error"]["code"].clone();
+        assert_eq!((refused.status, code), (404, json!("run.no_step")), "{none}");
+    }
+    let again = id_of(&console, "/runs/20260101-a/repeat");
+    let repeated = console.wait_for(&again, "finished");
+    assert_eq!((&repeated["kind"], steps(&repeated).len()), (&json!("ladder"), 2));
+    let line = repeated["command_line"].as_str().expect("has one");
+    assert!(line.starts_with(&format!("tacho ladder {}", own.display())), "{line}");
+
+    // The draft has the file itself.
+    let draft = console.post("/runs/20260101-a/draft", &Value::Null).json();
+    assert_eq!(draft["request"]["steps"], "payload_size=100,200");
+    assert_eq!(draft["uploads"][0]["name"], "own.toml");
+    assert_eq!(draft["request"]["upload"], draft["uploads"][0]["upload"]);
+    assert_eq!(draft["left_out"], json!(["--pause 0s"]));
+
+    // Once the file says something else, its copy is taken; so is the copy of the copy.
+    fs::write(&own, own_scenario().replacen("qos = 1 ", "qos = 0 ", 1)).expect("writes");
+    let copied = id_of(&console, "/runs/20260101-a/repeat");
+    let copied_line = console.wait_for(&copied, "finished")["command_line"].clone();
+    assert!(copied_line.as_str().is_some_and(|line| line.contains("/input/own.toml")));
+    fs::remove_file(&own).expect("removes");
+    assert_eq!(console.send("DELETE", "/runs/20260101-a", &Value::Null).status, 204);
+    let third = id_of(&console, &format!("/runs/{copied}/repeat"));
+    assert_eq!(steps(&console.wait_for(&third, "finished")), steps(&repeated));
+}
+
+#[test]
+fn a_scenario_file_with_a_password_has_no_copy_in_the_record() {
+    let place = folder();
+    let elsewhere = folder();
+    let own = elsewhere.path().join("own.toml");
+    let with_password = own_scenario().replacen(
+        "connect = {",
+        &format!("connect = {{ username = \"u\", password = \"{SECRET}\","),
+        1,
+    );
+    assert!(with_password.contains(SECRET), "{with_password}");
+    fs::write(&own, with_password).expect("writes");
+    let mut arguments = vec!["own.toml", "payload_size=100,200", "--pause", "0s"];
+    arguments.extend(SMALL);
+    let directory = place.path().join("20260101-a");
+    made("ladder", elsewhere.path(), &arguments, &directory, &[]);
+    let source = fs::read_to_string(directory.join("source.json")).expect("is there");
+    assert!(!source.contains(SECRET) && source.contains("own.toml"), "{source}");
+    let console = Console::start(place.path());
+    // As it is there and gives what ran, it is used.
+    let again = id_of(&console, "/runs/20260101-a/repeat");
+    console.wait_for(&again, "finished");
+    fs::remove_file(&own).expect("removes");
+    let refused = console.post("/runs/20260101-a/repeat", &Value::Null);
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    let error = &refused.json()["error"];
+    assert_eq!(error["code"], "repeat.cannot", "{error}");
+    assert!(error["message_zh"].as_str().is_some_and(|zh| zh.contains("密码")), "{error}");
+    assert!(!refused.body.contains(SECRET), "{}", refused.body);
 }

@@ -358,6 +358,8 @@ export const en = {
     missedIn: (missed: number, seconds: number) => `missed in ${missed} of ${seconds} s`,
     nowAndWorst: (now: string, worst: string) => `now ${now}, worst ${worst}`,
     chartTable: "Values as a table",
+    charts: "Charts", chartsOf: (step: string) => `Charts of ${step}`,
+    noCourse: "The seconds of this step are not in the run's directory.",
     second: "Second",
   },
   compare: {

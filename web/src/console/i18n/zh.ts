@@ -341,6 +341,8 @@ export const zh: Dictionary = {
     missedIn: (missed, seconds) => `${seconds} 秒中有 ${missed} 秒不满足`,
     nowAndWorst: (now, worst) => `当前 ${now}，最差 ${worst}`,
     chartTable: "以表格显示数值",
+    charts: "图表", chartsOf: (step) => `${step} 的图表`,
+    noCourse: "测试目录中没有此步骤的逐秒数据。",
     second: "秒",
   },
   compare: {

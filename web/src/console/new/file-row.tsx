@@ -1,10 +1,11 @@
 // An uploaded file: what it holds, and what it lacks.
 
 import { thousands } from "../../format";
-import { useWords } from "../i18n";
+import { useLanguage, useWords } from "../i18n";
 import type { Dictionary } from "../i18n";
 import { Icon } from "../parts/icon";
 import { Chip } from "../parts/verdict";
+import { said } from "../said";
 import { size } from "../show";
 import type { PlanFile, Problem, Table } from "../types";
 import type { Draft } from "./draft";
@@ -25,14 +26,15 @@ export function FileRow({
   problems: Problem[];
 }) {
   const t = useWords();
+  const language = useLanguage();
   const isData = file.kind === "data";
   const needed = isData ? [] : (file.files ?? []);
   const isIncomplete = needed.some(({ is_there: isThere }) => !isThere);
   const problem = problemOf(problems, isData ? `data.${file.upload}` : "upload");
-  const said = [
+  const sentences = [
     ...(problem === undefined ? [] : [problem]),
     // Of a plan without its data those are named below.
-    ...(isIncomplete ? [] : file.problems.map(({ message }) => inShort(message))),
+    ...(isIncomplete ? [] : file.problems.map((one) => inShort(said(one, language)))),
   ];
   const use = plan?.files?.find(({ name }) => name === file.name);
   const unreadBy =
@@ -69,7 +71,7 @@ export function FileRow({
         </ul>
       )}
       {unreadBy !== null && <p class="field-help">{t.make.notRead(unreadBy)}</p>}
-      {said.map((message) => (
+      {sentences.map((message) => (
         <p key={message} class="field-error">
           <Icon name="warning" />
           {message}

@@ -3,15 +3,21 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { ApiError, send, upload } from "../api";
-import { useWords } from "../i18n";
+import { useLanguage, useWords } from "../i18n";
 import { Icon } from "../parts/icon";
-import { errorText } from "../parts/notice";
+import { errorText } from "../said";
 import { useStore } from "../store";
 import type { Problem, Upload } from "../types";
 import type { Draft } from "./draft";
 import { FileRow } from "./file-row";
 import { BYTES_MAX, keep, uploads } from "./uploads";
 import type { UploadedFile } from "./uploads";
+
+// Why a file, or a plan with its data, was not taken.
+interface UploadFailure {
+  file: string | null;
+  error: unknown;
+}
 
 export function Files({
   draft,
@@ -27,7 +33,8 @@ export function Files({
   const t = useWords();
   const files = useStore(uploads);
   const [busy, setBusy] = useState<string | null>(null);
-  const [failure, setFailure] = useState<string | null>(null);
+  const language = useLanguage();
+  const [failure, setFailure] = useState<UploadFailure | null>(null);
   const [isOver, setOver] = useState(false);
   const section = useRef<HTMLElement>(null);
   const latest = useRef(draft);
@@ -38,11 +45,16 @@ export function Files({
   const plan = files.find(({ upload: id }) => id === draft.upload);
   usePlanWithData(plan, draft.data, setFailure);
 
+  const failureText = ({ file, error }: UploadFailure) => {
+    if (file !== null && error === "too large") return t.make.tooLarge(file);
+    const why = error instanceof ApiError ? errorText(error, language) : String(error);
+    return file === null ? why : `${file}: ${why}`;
+  };
   const take = async (chosen: FileList | null | undefined) => {
     setFailure(null);
     for (const file of [...(chosen ?? [])]) {
       if (file.size > BYTES_MAX) {
-        setFailure(t.make.tooLarge(file.name));
+        setFailure({ file: file.name, error: "too large" });
         continue;
       }
       setBusy(file.name);
@@ -54,11 +66,7 @@ export function Files({
         latest.current = { ...latest.current, ...part };
         change(part);
       } catch (error) {
-        setFailure(
-          error instanceof ApiError
-            ? `${file.name}: ${errorText(error, t.errors.connection)}`
-            : String(error),
-        );
+        setFailure({ file: file.name, error });
       }
     }
     setBusy(null);
@@ -106,7 +114,7 @@ export function Files({
         {failure !== null && (
           <p class="field-error">
             <Icon name="warning" />
-            {failure}
+            {failureText(failure)}
           </p>
         )}
       </div>
@@ -142,11 +150,8 @@ export function withUpload(draft: Draft, { kind, upload: id, name }: Upload): Pa
 function usePlanWithData(
   plan: UploadedFile | undefined,
   data: string[],
-  complain: (message: string) => void,
+  complain: (failure: UploadFailure) => void,
 ): void {
-  const t = useWords();
-  const words = useRef(t);
-  words.current = t;
   const id = plan === undefined || plan.kind === "data" ? "" : plan.upload;
   const key = id === "" ? "" : [id, ...data].join();
   const asked = useRef("");
@@ -163,11 +168,7 @@ function usePlanWithData(
       },
       (error: unknown) => {
         if (abort.signal.aborted) return;
-        complain(
-          error instanceof ApiError
-            ? errorText(error, words.current.errors.connection)
-            : String(error),
-        );
+        complain({ file: null, error });
       },
     );
     return () => {

@@ -3,7 +3,8 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { ApiError, send } from "../api";
-import { useWords } from "../i18n";
+import { useLanguage, useWords } from "../i18n";
+import { said } from "../said";
 import type { Preview, Problem, Request } from "../types";
 import type { Draft } from "./draft";
 import { inShort, toRequest } from "./draft";
@@ -23,6 +24,7 @@ export interface PreviewState {
 
 export function usePreview(draft: Draft, isChosen: boolean): PreviewState {
   const t = useWords();
+  const language = useLanguage();
   const { request, problems } = toRequest(draft, { time: t.make.badTime, count: t.make.badCount });
   const key = isChosen ? JSON.stringify([request, problems]) : "";
   const [state, setState] = useState<{
@@ -56,7 +58,10 @@ export function usePreview(draft: Draft, isChosen: boolean): PreviewState {
   // A refused request is a problem like any other.
   const refused =
     error !== null && error.status === 400
-      ? [{ field: error.field, message: error.message }, ...error.problems]
+      ? [
+          { field: error.field, message: error.message, message_zh: error.messageZh },
+          ...error.problems,
+        ]
       : [];
   const told = [...refused, ...(state.preview?.problems ?? [])];
   return {
@@ -64,7 +69,7 @@ export function usePreview(draft: Draft, isChosen: boolean): PreviewState {
     preview: state.preview,
     problems: [
       ...problems,
-      ...told.map(({ field, message }) => ({ field, message: inShort(message) })),
+      ...told.map((one) => ({ field: one.field, message: inShort(said(one, language)) })),
     ],
     error: error !== null && error.status !== 400 ? error : null,
     isStale: state.key !== key,

@@ -1,6 +1,6 @@
 // The run under way and those that wait.
 
-import { useWords } from "../i18n";
+import { useLanguage, useWords } from "../i18n";
 import { useIsOperator } from "../machine";
 import { Icon } from "../parts/icon";
 import { RunProgress } from "../parts/progress";
@@ -12,7 +12,9 @@ import type { Queue, Row } from "../types";
 
 export function NowCard({ queue, changed }: { queue: Queue; changed: () => void }) {
   const t = useWords();
-  const { running, queued, held_by: heldBy } = queue;
+  const language = useLanguage();
+  const { running, queued } = queue;
+  const heldBy = (language === "zh" ? queue.held_by_zh : null) ?? queue.held_by;
   return (
     <>
       {running !== null && <Running row={running} />}

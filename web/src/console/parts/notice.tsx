@@ -3,9 +3,10 @@
 import type { ComponentChildren } from "preact";
 
 import type { ApiError } from "../api";
-import { useWords } from "../i18n";
+import { useLanguage, useWords } from "../i18n";
 import { Icon } from "./icon";
 import type { IconName } from "./icon";
+import { errorText } from "../said";
 
 export function Empty({
   icon,
@@ -32,12 +33,13 @@ export function Empty({
 
 export function Failure({ error, retry }: { error: ApiError; retry?: () => void }) {
   const t = useWords();
+  const language = useLanguage();
   return (
     <div class="notice bad" role="alert">
       <Icon name="warning" />
       <div>
         <b>{t.errors.failed}</b>
-        <p>{errorText(error, t.errors.connection)}</p>
+        <p>{errorText(error, language)}</p>
       </div>
       {retry && (
         <button type="button" class="button" onClick={retry}>
@@ -46,10 +48,6 @@ export function Failure({ error, retry }: { error: ApiError; retry?: () => void 
       )}
     </div>
   );
-}
-
-export function errorText(error: ApiError, connection: string): string {
-  return error.status === 0 && error.message === "" ? connection : error.message;
 }
 
 // Holds the place of what is being loaded.

@@ -24,19 +24,11 @@ function since(iso: string | null, now: number): number {
   return seconds > 0 ? seconds : 0;
 }
 
-// The same of a run that does not say how far it is: by the time that it was to take.
-function byPlan(row: Row, now: number): { share: number | null; left: number | null } {
-  const planned = row.planned_s ?? null;
-  if (planned === null || !(planned > 0) || row.started === null) return { share: null, left: null };
-  const elapsed = since(row.started, now);
-  return { share: Math.min(elapsed / planned, 1), left: Math.max(planned - elapsed, 0) };
-}
-
 // How much of the run is over, from 0 to 1, and the seconds left; null where that depends on
 // results, as in a search.
 export function shareOf(row: Row, now: number): { share: number | null; left: number | null } {
   const { progress } = row;
-  if (progress == null || progress.step_since === "") return byPlan(row, now);
+  if (progress == null || progress.step_since === "") return { share: null, left: null };
   const planned = progress.step_planned_s;
   const done = Math.min(since(progress.step_since, now), planned);
   const inStep = planned > 0 ? done / planned : 0;

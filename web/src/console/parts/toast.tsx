@@ -4,10 +4,10 @@ import { useEffect } from "preact/hooks";
 
 import { ApiError } from "../api";
 import { useWords, wordsOf } from "../i18n";
+import { errorText } from "../said";
 import { settings } from "../settings";
 import { Store, useStore } from "../store";
 import { Icon } from "./icon";
-import { errorText } from "./notice";
 
 interface Message {
   number: number;
@@ -30,8 +30,9 @@ export function say(text: string, undo?: () => void): void {
 // Says why something did not work.
 export function complain(error: unknown): void {
   if (error instanceof ApiError && error.status === 401) return;
-  const { errors } = wordsOf(settings.get().language);
-  const why = error instanceof ApiError ? errorText(error, errors.connection) : String(error);
+  const { language } = settings.get();
+  const { errors } = wordsOf(language);
+  const why = error instanceof ApiError ? errorText(error, language) : String(error);
   number += 1;
   message.set({ number, text: `${errors.failed}: ${why}`, isBad: true });
 }

@@ -1,16 +1,21 @@
 // Finished steps, actions and failures of a run under way.
 
 import type { Course } from "../../course";
-import { useWords } from "../i18n";
+import { useLanguage, useWords } from "../i18n";
 import { count } from "../show";
 import { StepTable } from "./step-table";
 
 export function LiveLog({ course, isRun }: { course: Course; isRun: boolean }) {
   const t = useWords();
+  const isChinese = useLanguage() === "zh";
+  const steps = course.steps.map((step) => ({
+    ...step,
+    reason: (isChinese ? step.reason_zh : undefined) ?? step.reason,
+  }));
   return (
     <>
-      {!isRun && course.steps.length > 0 && (
-        <StepTable name={t.run.finishedSteps} rows={course.steps} />
+      {!isRun && steps.length > 0 && (
+        <StepTable name={t.run.finishedSteps} rows={steps} />
       )}
       <Actions course={course} />
       <Failures course={course} />
@@ -20,6 +25,7 @@ export function LiveLog({ course, isRun }: { course: Course; isRun: boolean }) {
 
 function Actions({ course }: { course: Course }) {
   const t = useWords();
+  const isChinese = useLanguage() === "zh";
   const all = course.actions.all();
   if (all.length === 0) return null;
   return (
@@ -37,15 +43,15 @@ function Actions({ course }: { course: Course }) {
               <th scope="col">{t.run.followed}</th>
             </tr>
           </thead>
-          <tbody lang="en">
+          <tbody>
             {all.map((action) => (
               <tr key={`${action.run} ${action.number}`}>
                 <th scope="row">{action.at_s.toFixed(1)} s</th>
-                <td>{action.what}</td>
+                <td>{(isChinese ? action.what_zh : undefined) ?? action.what}</td>
                 <td class="number">
                   {action.kind === "kill" || action.kind === "run" ? "" : count(action.clients)}
                 </td>
-                <td>{action.followed}</td>
+                <td>{(isChinese ? action.followed_zh : undefined) ?? action.followed}</td>
               </tr>
             ))}
           </tbody>

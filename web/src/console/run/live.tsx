@@ -1,9 +1,8 @@
 // A run while it runs: progress, tiles, thresholds, charts, actions, failures.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 
 import { endpoint } from "../api";
-import { Course, follow } from "../../course";
 import { thousands } from "../../format";
 import { useWords } from "../i18n";
 import { useStore } from "../store";
@@ -14,63 +13,18 @@ import { Charts } from "./charts";
 import { LiveFacts } from "./live-facts";
 import { LiveLog } from "./live-log";
 import { LiveThresholds } from "./live-thresholds";
-
-type Trouble = "gone" | "reconnecting" | "displaced" | null;
+import { useCourse } from "./use-course";
 
 export function Live({ run, isShown, ended }: { run: Run; isShown: boolean; ended: () => void }) {
   const t = useWords();
   const { language } = useStore(settings);
-  const course = useRef<Course>(new Course());
-  const [trouble, setTrouble] = useState<Trouble>(null);
-  // Counts what has been drawn: each event asks for one more drawing at the next frame.
-  const [, setTurn] = useState(0);
-  const pending = useRef(0);
-  // Counts events: charts are drawn only when there were some.
-  const news = useRef(0);
-  const isOver = course.current.end !== null;
   const state = useRef(run.state);
   state.current = run.state;
-  // It had ended before it was watched.
-  const isPast = useRef(false);
-
-  useEffect(() => {
-    const draw = () => {
-      if (pending.current !== 0) return;
-      pending.current = requestAnimationFrame(() => {
-        pending.current = 0;
-        setTurn((turn) => turn + 1);
-      });
-    };
-    const stop = follow(endpoint(["runs", run.id, "events"]), {
-      began: (begun) => {
-        course.current = begun;
-        isPast.current = begun.end !== null;
-        news.current += 1;
-        setTrouble(null);
-        draw();
-      },
-      changed: (kind) => {
-        news.current += 1;
-        draw();
-        if (kind === "end" && state.current === "running") ended();
-      },
-      ready: draw,
-      displaced: () => setTrouble("displaced"),
-      lost: (forGood) => setTrouble(forGood ? "gone" : "reconnecting"),
-    });
-    // The progress of a phase moves between events, too.
-    const timer = setInterval(() => {
-      if (course.current.end === null) draw();
-    }, 500);
-    return () => {
-      stop();
-      clearInterval(timer);
-      cancelAnimationFrame(pending.current);
-      pending.current = 0;
-    };
-  }, [run.id]);
-
-  const { hello, missed } = course.current;
+  const { course, news, trouble, isPast } = useCourse(endpoint(["runs", run.id, "events"]), () => {
+    if (state.current === "running") ended();
+  });
+  const isOver = course.end !== null;
+  const { hello, missed } = course;
   const forgotten = hello?.forgotten ?? 0;
   const everySeconds = hello?.every_s ?? 1;
   return (
@@ -93,17 +47,17 @@ export function Live({ run, isShown, ended }: { run: Run; isShown: boolean; ende
           <span>{t.run.forgotten(thousands(forgotten))}</span>
         </p>
       )}
-      {isPast.current ? (
+      {isPast ? (
         <p class="quiet hint">
           {everySeconds > 1 ? `${t.run.thinned(everySeconds)} ` : ""}
           {t.run.windowHint}
         </p>
       ) : (
-        <LiveFacts course={course.current} />
+        <LiveFacts course={course} />
       )}
-      <LiveThresholds course={course.current} />
-      <Charts course={course.current} news={news.current} isShown={isShown} key={language} />
-      <LiveLog course={course.current} isRun={run.kind === "run"} />
+      <LiveThresholds course={course} />
+      <Charts course={course} news={news} isShown={isShown} key={language} />
+      <LiveLog course={course} isRun={run.kind === "run"} />
     </>
   );
 }

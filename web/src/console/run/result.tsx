@@ -5,9 +5,12 @@ import { Icon } from "../parts/icon";
 import { Empty } from "../parts/notice";
 import { Chip, toneOf } from "../parts/verdict";
 import type { Tone } from "../parts/verdict";
+import { query, usePlace } from "../router";
+import { said } from "../said";
 import { count, perSecond, runName, size, us, percent } from "../show";
 import type { Run, Step, Summary, Words } from "../types";
 import { Figures } from "./figures";
+import { StepCharts } from "./step-charts";
 import { StepTable } from "./step-table";
 import type { StepRow } from "./step-table";
 
@@ -21,10 +24,10 @@ export function Result({ run }: { run: Run }) {
     return (
       <>
         <Empty icon="warning" title={t.run.noResult} text={t.run.noResultHint} />
-        {run.problems.map(({ message }) => (
-          <p key={message} class="notice bad">
+        {run.problems.map((problem) => (
+          <p key={problem.message} class="notice bad">
             <Icon name="warning" />
-            <span>{message}</span>
+            <span>{said(problem, language)}</span>
           </p>
         ))}
       </>
@@ -38,12 +41,7 @@ export function Result({ run }: { run: Run }) {
       {last !== undefined && summary.steps.length === 1 && <Tiles step={last} />}
       <Thresholds summary={summary} />
       <Headlines summary={summary} />
-      {summary.steps.length > 1 && (
-        <StepTable
-          name={`${runName(run)}: ${t.run.finishedSteps}`}
-          rows={summary.steps.map(rowOf)}
-        />
-      )}
+      {summary.steps.length > 1 && <Steps run={run} steps={summary.steps} />}
       <Findings words={words} />
       {last !== undefined && summary.steps.length === 1 && (
         <Figures summary={summary} step={last} />
@@ -62,10 +60,37 @@ export function Result({ run }: { run: Run }) {
   );
 }
 
+// The steps, and the charts of the one that the address names.
+function Steps({ run, steps }: { run: Run; steps: Step[] }) {
+  const t = useWords();
+  const { query: asked } = usePlace();
+  const number = Number(asked.get("step") ?? "0");
+  const shown = steps[number - 1];
+  return (
+    <>
+      <StepTable
+        name={`${runName(run)}: ${t.run.finishedSteps}`}
+        rows={steps.map(rowOf)}
+        charts={(index) =>
+          steps[index]?.directory
+            ? { isShown: index + 1 === number, show: () => query({ step: String(index + 1) }, { push: true }) }
+            : null
+        }
+      />
+      {shown?.directory && (
+        <StepCharts key={number} id={run.id} number={number} label={labelOf(shown, number - 1)} />
+      )}
+    </>
+  );
+}
+
+function labelOf(step: Step, index: number): string {
+  return [step.series, step.label].filter((part) => part !== "").join(" ") || `${index + 1}`;
+}
+
 function rowOf(step: Step, index: number): StepRow {
-  const label = [step.series, step.label].filter((part) => part !== "").join(" ");
   return {
-    label: label || `${index + 1}`,
+    label: labelOf(step, index),
     verdict: step.verdict,
     attempted_tps: step.offered_in_per_s + step.offered_out_per_s,
     tps: step.tps,

@@ -16,7 +16,21 @@ export interface StepRow {
   cpu_percent: number | null;
 }
 
-export function StepTable({ name, rows }: { name: string; rows: StepRow[] }) {
+// The charts of a row: whether they are shown, and what shows them.
+export interface RowCharts {
+  isShown: boolean;
+  show: () => void;
+}
+
+export function StepTable({
+  name,
+  rows,
+  charts,
+}: {
+  name: string;
+  rows: StepRow[];
+  charts?: (index: number) => RowCharts | null;
+}) {
   const t = useWords();
   const hasAttempted = rows.some((row) => row.attempted_tps !== undefined);
   return (
@@ -48,6 +62,7 @@ export function StepTable({ name, rows }: { name: string; rows: StepRow[] }) {
                 {t.columns.cpu_percent}
                 <small>%</small>
               </th>
+              {charts && <td />}
             </tr>
           </thead>
           <tbody>
@@ -62,11 +77,32 @@ export function StepTable({ name, rows }: { name: string; rows: StepRow[] }) {
                 <td class="number">{us(row.e2e_mean_us)}</td>
                 <td class="number">{us(row.e2e_p99_us)}</td>
                 <td class="number">{percent(row.cpu_percent)}</td>
+                {charts && (
+                  <td class="narrow">
+                    <ChartsButton row={row} charts={charts(index)} />
+                  </td>
+                )}
               </tr>
             ))}
           </tbody>
         </table>
       </div>
     </section>
+  );
+}
+
+function ChartsButton({ row, charts }: { row: StepRow; charts: RowCharts | null }) {
+  const t = useWords();
+  if (charts === null) return null;
+  return (
+    <button
+      type="button"
+      class="button small"
+      aria-pressed={charts.isShown}
+      aria-label={t.run.chartsOf(row.label)}
+      onClick={charts.show}
+    >
+      {t.run.charts}
+    </button>
   );
 }
