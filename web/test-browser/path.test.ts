@@ -268,7 +268,8 @@ test("the charts of a step are chosen in its table, and are in the address", opt
 });
 
 test("what is wrong is said in the language of the viewer, without a reload", options, async () => {
-  await page.goto(`${server.address}/new?scenario=symmetric&step=2&v.payload_size=3&thresholds=p99`);
+  const draft = "scenario=symmetric&step=2&v.payload_size=3&thresholds=p99";
+  await page.goto(`${server.address}/new?${draft}`);
   const wrong = page.locator("[data-field='variables.payload_size'] .field-error");
   await page.locator("[data-field='thresholds[0]'] .field-error").getByText(/a condition is/).waitFor();
   assert.match(await wrong.innerText(), /at least 24 bytes/);

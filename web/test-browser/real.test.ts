@@ -30,17 +30,27 @@ const SMALL = new URLSearchParams({
   step: "3",
 });
 
-// The link that the console prints.
-function linkOf(console: ChildProcess): Promise<string> {
+// What a program says that looks so.
+function saidBy(program: ChildProcess, looks: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let said = "";
-    console.stderr!.on("data", (text: Buffer) => {
+    program.stderr!.on("data", (text: Buffer) => {
       said += text.toString();
-      const link = /http:\S+token=\S+/.exec(said)?.[0];
-      if (link !== undefined) resolve(link);
+      const found = looks.exec(said);
+      if (found !== null) resolve(found[1] ?? found[0]);
     });
-    console.on("exit", () => reject(new Error(`the console has ended: ${said}`)));
+    program.on("exit", () => reject(new Error(`the program has ended: ${said}`)));
   });
+}
+
+// The link that the console prints.
+function linkOf(console: ChildProcess): Promise<string> {
+  return saidBy(console, /http:\S+token=\S+/);
+}
+
+async function end(process: ChildProcess): Promise<void> {
+  const gone = new Promise((resolve) => process.once("exit", resolve));
+  if (process.exitCode === null && process.kill("SIGINT")) await gone;
 }
 
 async function ended(page: Page): Promise<string> {
@@ -106,8 +116,51 @@ test("a test goes from the form to its report, and to the trash and back", { ski
     assert.deepEqual(errors, []);
   } finally {
     await browser.close();
-    const gone = new Promise((resolve) => served.once("exit", resolve));
-    if (served.exitCode === null && served.kill("SIGINT")) await gone;
+    await end(served);
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("a broker is looked into and operated in its pages", { skip }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "tacho-broker-"));
+  const socket = join(folder, "m.sock");
+  const begun: ChildProcess[] = [];
+  const begin = (...words: string[]) => {
+    const child = spawn(program!, words, { stdio: ["ignore", "ignore", "pipe"] });
+    begun.push(child);
+    return child;
+  };
+  const browser = await launched();
+  try {
+    const broker = begin("broker", "--listen", "0", "--shards", "1", "--management-socket", socket);
+    const port = await saidBy(broker, /listening on \S+:(\d+)/);
+    begin("sub", "-p", port, "-t", "a/#", "-i", "meter-1");
+    const link = await linkOf(begin("serve", "--listen", "0", "--dir", folder, "--manage", socket));
+    const { origin } = new URL(link);
+    const errors: string[] = [];
+    const view = { width: 1280, theme: "light", language: "en" } as const;
+    const page = await (await opened(browser, view, errors)).newPage();
+    await page.goto(link);
+    await page.getByRole("link", { name: "Broker" }).click();
+    await page.getByText("clients connected").waitFor();
+    await page.getByText("connections_max").waitFor();
+    await page.getByText("This broker has no journal").waitFor();
+    await page.goto(`${origin}/broker/topics?topic=a/b`);
+    await page.getByRole("link", { name: "meter-1" }).click();
+    await page.getByRole("heading", { name: "meter-1" }).waitFor();
+    await page.getByRole("button", { name: "Disconnect" }).click();
+    await page.locator("dialog").getByRole("button", { name: "Disconnect" }).click();
+    await page.getByText("The client was disconnected").waitFor();
+    for (const part of ["clients", "retained", "groups", "bridges", "access", "config", "events"]) {
+      await page.goto(`${origin}/broker/${part}`);
+      await settled(page);
+      assert.equal(await page.locator(".notice.bad").count(), 0, part);
+    }
+    await page.getByText("Nothing has happened since this page was opened.").waitFor();
+    assert.deepEqual(errors, []);
+  } finally {
+    await browser.close();
+    for (const child of begun.reverse()) await end(child);
     rmSync(folder, { recursive: true, force: true });
   }
 });

@@ -56,6 +56,8 @@ async function uploadFiles(page: Page): Promise<void> {
   await page.locator(".first-lines").first().evaluate((fold) => fold.setAttribute("open", ""));
 }
 
+const withHistory = (page: Page) => page.locator(".history path").first().waitFor({ state: "attached" });
+
 const SCREENS: Screen[] = [
   { name: "home", doc: "home", path: "/" },
   { name: "home-ladder", path: "/", server: { isBusy: "ladder" } },
@@ -155,6 +157,55 @@ const SCREENS: Screen[] = [
   { name: "compare", doc: "compare", path: `/compare?ids=${others.join(",")}`, isTable: true },
   { name: "compare-empty", path: "/compare" },
   { name: "trends", doc: "trends", path: "/trends?scenario=symmetric", isTable: true },
+  { name: "broker", doc: "broker", path: "/broker", isTable: true, act: withHistory },
+  { name: "broker-day", path: "/broker?span=day", act: withHistory },
+  { name: "broker-gone", path: "/broker", server: { broker: { isGone: true } } },
+  { name: "broker-none", path: "/broker", server: { broker: null } },
+  { name: "broker-clients", doc: "broker-clients", path: "/broker/clients", isTable: true },
+  { name: "broker-clients-empty", path: "/broker/clients", server: { broker: { isEmpty: true } } },
+  { name: "broker-client", path: "/broker/clients/meter-00006" },
+  { name: "broker-client-missing", path: "/broker/clients/no-such-client" },
+  {
+    name: "broker-client-kick",
+    path: "/broker/clients/meter-00006",
+    act: (page) => page.locator(".client-title .danger").first().click(),
+  },
+  {
+    name: "broker-client-ban",
+    path: "/broker/clients/meter-00006",
+    act: (page) => page.locator(".client-title .danger").nth(1).click(),
+  },
+  {
+    name: "broker-topics",
+    path: "/broker/topics?topic=buildings%2F1%2Ffloors%2F2%2Ftemperature&filter=buildings%2F%2B%2Ffloors%2F%23",
+    isTable: true,
+  },
+  { name: "broker-topics-empty", path: "/broker/topics" },
+  { name: "broker-retained", path: "/broker/retained?filter=buildings%2F1%2F%23" },
+  {
+    name: "broker-retained-message",
+    path: "/broker/retained",
+    act: async (page) => {
+      await page.locator(".broker-table .topic").first().click();
+      await page.locator("dialog pre").waitFor();
+    },
+  },
+  { name: "broker-groups", path: "/broker/groups?group=%24share%2Fworkers%2Fjobs%2F%23" },
+  {
+    name: "broker-bridges",
+    path: "/broker/bridges",
+    act: (page) => page.locator(".bridge summary").first().click(),
+  },
+  { name: "broker-bridges-empty", path: "/broker/bridges", server: { broker: { isEmpty: true } } },
+  { name: "broker-access", path: "/broker/access", isTable: true },
+  { name: "broker-access-viewer", path: "/broker/access", server: { role: "viewer" } },
+  { name: "broker-config", path: "/broker/config", isTable: true },
+  {
+    name: "broker-events",
+    path: "/broker/events?events=connected%2Cdisconnected",
+    act: (page) => page.locator(".broker-table tbody tr").nth(5).waitFor(),
+  },
+  { name: "broker-events-quiet", path: "/broker/events", server: { broker: { isEmpty: true } } },
   { name: "token", path: "/", server: { isAdmitted: false } },
   { name: "unknown", path: "/nowhere" },
 ];

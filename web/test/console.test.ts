@@ -3,6 +3,8 @@ import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 import { endpoint, failureOf } from "../src/console/api";
+import { hostOf } from "../src/console/broker/client";
+import { pathOf, ratesOf, timeTicks } from "../src/console/broker/history-chart";
 import { wordsOf } from "../src/console/i18n";
 import { nextSort, shownColumns } from "../src/console/records/columns";
 import { apiQuery, filtersOf, isFiltered } from "../src/console/records/filters";
@@ -298,4 +300,22 @@ test("sentences of the program are those of the language, where there are any", 
   const error = failureOf(409, JSON.stringify({ error: { ...problem, field: null } }));
   assert.equal(errorText(error, "zh"), "没有测试“a”");
   assert.equal(errorText(failureOf(502, "<html>"), "zh"), "HTTP 502");
+});
+
+test("the addresses of the broker's pages have parts", () => {
+  assert.deepEqual(routeOf("/broker"), { page: "broker", pieces: [] });
+  assert.deepEqual(routeOf("/broker/clients/a%2Fb"), { page: "broker", pieces: ["clients", "a/b"] });
+  assert.deepEqual(routeOf("/broker/clients/%E0%A4%A"), { page: "unknown" });
+  assert.equal(routeOf("/brokers"), null);
+});
+
+test("counts become rates, and a restart of the broker interrupts them", () => {
+  const times = [0, 10_000, 20_000, 30_000];
+  assert.deepEqual(ratesOf(times, [100, 200, 50, 80]), [null, 10, null, 3]);
+  const [x, y] = [(at: number) => at / 1000, (value: number) => value];
+  assert.equal(pathOf(times, [1, 2, null, 3], x, y), "M0.0 1.0L10.0 2.0M30.0 3.0");
+  assert.deepEqual(timeTicks(30_000, 3_630_000, 4), [900_000, 1_800_000, 2_700_000, 3_600_000]);
+  assert.equal(hostOf("[::1]:1883"), "::1");
+  assert.equal(hostOf("192.0.2.7:40000"), "192.0.2.7");
+  assert.equal(hostOf(null), "");
 });

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use crate::access::Access;
 use crate::address::Listen;
 use crate::api::{self, Api, ApiError};
+use crate::broker_door::BrokerDoor;
 use crate::error::ConsoleError;
 use crate::page_key::PageKey;
 use crate::server::Server;
@@ -36,6 +37,8 @@ pub struct ConsoleSettings<'a> {
     pub token_file: Option<&'a Path>,
     /// The program that makes runs.
     pub toolbox: Arc<dyn Toolbox>,
+    /// A broker to look into and to operate, too.
+    pub broker: Option<BrokerDoor>,
 }
 
 /// The console's server; dropping it ends it. Runs go on.
@@ -57,7 +60,7 @@ impl Console {
     /// When the folder or the file of tokens cannot be read, the folder is a run directory itself,
     /// or the address cannot be taken.
     pub fn start(settings: &ConsoleSettings<'_>) -> Result<Self, ConsoleError> {
-        let ConsoleSettings { folder, listen, token_file, toolbox } = settings;
+        let ConsoleSettings { folder, listen, token_file, toolbox, broker } = settings;
         if folder.join("summary.json").is_file() {
             return Err(ConsoleError::IsRun(folder.to_path_buf()));
         }
@@ -67,7 +70,8 @@ impl Console {
         let listener = listen.bind()?;
         let access = Access::open(folder, *token_file)?;
         let token = access.own().to_owned();
-        let api = Api::open(folder, Arc::clone(toolbox), PageKey::new(&token))?;
+        let tools = (Arc::clone(toolbox), broker.clone());
+        let api = Api::open(folder, tools, PageKey::new(&token))?;
         let count = api.count();
         let router = router(api, access);
         let (end, ended) = oneshot::channel::<()>();

@@ -9,6 +9,7 @@
 mod access;
 mod address;
 mod api;
+mod broker_door;
 mod console;
 mod error;
 mod files;
@@ -47,6 +48,7 @@ mod whole_file;
 
 pub use access::AccessError;
 pub use address::{Listen, parse_address};
+pub use broker_door::{BrokerDoor, BrokerDoorError};
 pub use console::{Console, ConsoleSettings};
 pub use error::ConsoleError;
 pub use live::{Live, LiveRun, LiveSettings, Outlook};

@@ -15,7 +15,8 @@ const STYLE: &str = include_str!("../../../web/dist/console.css");
 const SCRIPT: &str = include_str!("../../../web/dist/console.js");
 
 /// Addresses of pages; a run is at `/runs/ID`.
-const PAGES: [&str; 6] = ["/", "/new", "/runs", "/trash", "/compare", "/trends"];
+const PAGES: [&str; 8] =
+    ["/", "/new", "/runs", "/trash", "/compare", "/trends", "/broker", "/broker/{*page}"];
 
 /// Pages, their scripts and style, and files of runs at the addresses of reports.
 pub(crate) fn router() -> Router<Api> {

@@ -5,11 +5,11 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// What is wrong with a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// The field of the request, if it is one.
     pub field: Option<String>,
@@ -61,6 +61,11 @@ impl ApiError {
             message: "the request makes no sense".to_owned(),
         });
         Self { status: StatusCode::BAD_REQUEST, error, problems }
+    }
+
+    /// Of another server that has said what is wrong, and perhaps all of it.
+    pub const fn with(status: StatusCode, error: Problem, problems: Vec<Problem>) -> Self {
+        Self { status, error, problems }
     }
 
     /// There is no such thing.

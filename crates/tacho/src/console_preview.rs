@@ -279,6 +279,69 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_is_said_in_chinese_too() {
+        for line in [
+            "run symmetric --var nothing=1",
+            "run symmetric --var qos=x",
+            "run symmetric --var qos=3",
+            "run symmetric --var payload_size=3",
+            "run symmetric --var publishers=-1",
+            "run symmetric --hold soon",
+            "run symmetric --hold 1ms",
+            "run symmetric --threshold p99",
+            "run symmetric --threshold p98<1ms",
+            "run symmetric --threshold p99~1ms",
+            "run symmetric --threshold p99<soon",
+            "run symmetric --out nowhere",
+            "run symmetric --out paper=x",
+            "run symmetric --out influxdb=h:1/db",
+            "run symmetric --out influxdb=http://h:1/db?token=x",
+            "run symmetric --out influxdb=http://h:1/db?nothing=x",
+            "run symmetric --password-file /no/such/file",
+            "run symmetric --broker ftp://h",
+            "run symmetric --broker mqtt://h:0",
+            "run symmetric --broker mqtt://u:pw@127.0.0.1:1",
+            "run symmetric --broker a=mqtt://h:1",
+            "run symmetric --monitor x",
+            "run symmetric --monitor agent://h",
+            "run symmetric --monitor agent://h:1?token=abc",
+            "run symmetric --virtual-users pub",
+            "run symmetric --virtual-users nope=3",
+            "run symmetric --machines 0",
+            "run symmetric --nothing",
+            "run symmetric --hold",
+            "run symmetric --jmx-loops 3",
+            "run symmetric --scale 0",
+            "run symmetric --tolerate-nothing",
+            "ladder symmetric nothing=1,2",
+            "ladder symmetric qos",
+            "ladder symmetric publishers=5..1:1",
+            "ladder symmetric publishers=1..5",
+            "ladder symmetric",
+            "capacity symmetric --objective p99",
+            "capacity symmetric --variable nothing",
+            "compare symmetric --brokers builtin",
+            "compare symmetric --brokers builtin,elsewhere",
+            "run no-such-scenario",
+            "run symetric",
+            "run no/such/file.toml",
+            "run 1_1_qos3_p32_1mps",
+            "run 1_1_qos1_p3_1mps",
+            "run guide --only nothing",
+            "serve",
+        ] {
+            let preview = previewed(line);
+            let problem = preview.problems.first().unwrap_or_else(|| panic!("{line} is fine"));
+            let said = tacho_report::said(&problem.message);
+            let said = said.unwrap_or_else(|| panic!("{line}: not in the book: {problem:?}"));
+            let is_chinese = said.zh.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+            let english = ["cannot", " is ", " no ", "write", "there"];
+            let has_english = english.iter().any(|word| said.zh.contains(word));
+            assert!(is_chinese && !has_english, "{line}: {}", said.zh);
+        }
+    }
+
+    #[test]
     fn every_kind_of_run_is_described() {
         for line in [
             "ladder symmetric target_throughput=100,200 --var publishers=2 --var subscribers=2",

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use tacho_console::{Console, ConsoleError, ConsoleSettings, Listen, Stop, parse_address};
+use tacho_console::{
+    BrokerDoor, Console, ConsoleError, ConsoleSettings, Listen, Stop, parse_address,
+};
 
 use crate::console_toolbox::ConsoleToolbox;
+use crate::ctl::{self, CtlTarget};
 use crate::exit::{self, Failure};
 use crate::signals::stop_flag;
 
@@ -33,22 +36,37 @@ pub(crate) struct ServeArguments {
     /// start, stop and change runs, too
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+
+    /// A running broker to look into and to operate, too: the Unix socket of its management API, or
+    /// its URL, such as http://127.0.0.1:9884. Without a value: the only socket of this user's
+    /// brokers
+    #[arg(long, value_name = "SOCKET|URL", num_args = 0..=1, default_missing_value = "")]
+    manage: Option<String>,
+
+    /// File with the key for the URL of --manage
+    #[arg(long, value_name = "FILE", requires = "manage")]
+    manage_key_file: Option<PathBuf>,
 }
 
 /// Serves until a signal comes.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<u8, Failure> {
     let listen = arguments.listen.map_or(Listen::Default, Listen::At);
+    let broker = arguments.broker()?;
     let stop = Stop::new(stop_flag()?);
     let settings = ConsoleSettings {
         folder: &arguments.dir,
         listen,
         token_file: arguments.token_file.as_deref(),
         toolbox: Arc::new(ConsoleToolbox),
+        broker: broker.clone(),
     };
     let console = Console::start(&settings).map_err(failure)?;
     let count = console.count();
     let runs = if count == 1 { "run" } else { "runs" };
     eprintln!("{count} {runs} in {}: {}", arguments.dir.display(), console.url());
+    if let Some(broker) = broker {
+        eprintln!("the broker at {broker} is in it, too");
+    }
     if !console.address().ip().is_loopback() {
         eprintln!(
             "warning: {} is reached from elsewhere, and HTTP shows tokens to the network: put a \
@@ -58,6 +76,18 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<u8, Failure> {
     }
     stop.wait();
     Ok(exit::OK)
+}
+
+impl ServeArguments {
+    /// The way to the broker that is given. It is asked only when a page asks.
+    fn broker(&self) -> Result<Option<BrokerDoor>, Failure> {
+        let Some(place) = &self.manage else { return Ok(None) };
+        Ok(Some(match ctl::target(place, self.manage_key_file.as_deref())? {
+            CtlTarget::Socket(path) => BrokerDoor::socket(path),
+            CtlTarget::Http { url, key } => BrokerDoor::http(&url, &key)
+                .map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?,
+        }))
+    }
 }
 
 fn failure(error: ConsoleError) -> Failure {

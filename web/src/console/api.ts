@@ -72,13 +72,14 @@ export function send<T>(
   pieces: string[],
   body: unknown = {},
   signal: AbortSignal | null = null,
+  query: URLSearchParams | null = null,
 ): Promise<T> {
   const init = {
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
     signal,
   };
-  return call<T>(method, endpoint(pieces), init);
+  return call<T>(method, endpoint(pieces, query), init);
 }
 
 export function upload<T>(file: File): Promise<T> {

@@ -3,6 +3,7 @@
 import { useEffect } from "preact/hooks";
 
 import { isAdmitted } from "./api";
+import { BrokerPage } from "./broker/broker-page";
 import { Compare } from "./compare/compare";
 import { Home } from "./overview/home";
 import { useWords } from "./i18n";
@@ -75,6 +76,8 @@ function Content({ route }: { route: Route }) {
       return <Compare />;
     case "trends":
       return <Trends />;
+    case "broker":
+      return <BrokerPage pieces={route.pieces} />;
     case "unknown":
       return (
         <Empty icon="info" title={t.errors.missing} text={t.errors.missingHint}>

@@ -9,7 +9,9 @@ export interface Place {
 
 export type Route =
   | { page: "home" | "new" | "records" | "trash" | "compare" | "trends" | "unknown" }
-  | { page: "run"; id: string };
+  | { page: "run"; id: string }
+  // The pages of the broker: the part, and what it is about.
+  | { page: "broker"; pieces: string[] };
 
 // The page of a path; null where the path belongs to the server, such as files of runs.
 export function routeOf(path: string): Route | null {
@@ -29,9 +31,12 @@ export function routeOf(path: string): Route | null {
     default:
   }
   const run = /^\/runs\/([^/]+)$/.exec(path);
-  if (run === null) return null;
+  const broker = /^\/broker(?:\/(.*))?$/.exec(path);
   try {
-    return { page: "run", id: decodeURIComponent(run[1]!) };
+    if (run !== null) return { page: "run", id: decodeURIComponent(run[1]!) };
+    if (broker === null) return null;
+    const pieces = (broker[1] ?? "").split("/").filter((piece) => piece !== "");
+    return { page: "broker", pieces: pieces.map(decodeURIComponent) };
   } catch {
     return { page: "unknown" };
   }

@@ -1,5 +1,5 @@
-// What the program says in the language of the viewer: in English, and in Chinese where it knows the
-// sentence.
+// What the program says in the language of the viewer: in English, and in Chinese where it knows
+// the sentence.
 
 import type { ApiError } from "./api";
 import { wordsOf } from "./i18n";

@@ -1,7 +1,7 @@
 // The bar above all pages.
 
 import { useWords } from "./i18n";
-import { useIsOperator } from "./machine";
+import { useIsOperator, useMachine } from "./machine";
 import { Icon } from "./parts/icon";
 import type { IconName } from "./parts/icon";
 import type { Route } from "./router";
@@ -12,11 +12,15 @@ import { useStore } from "./store";
 export function TopBar({ route, isBare }: { route: Route; isBare: boolean }) {
   const t = useWords();
   const isOperator = useIsOperator();
+  const machine = useMachine();
   const links: [Route["page"], string, string][] = [
     ["home", "/", t.nav.home],
     ["records", "/runs", t.nav.records],
     ["compare", "/compare", t.nav.compare],
     ["trends", "/trends", t.nav.trends],
+    ...(machine?.broker == null
+      ? []
+      : ([["broker", "/broker", t.nav.broker]] as [Route["page"], string, string][])),
   ];
   const isAt = (page: Route["page"]) =>
     route.page === page ||

@@ -242,6 +242,8 @@ export interface Machine {
   role?: "viewer" | "operator";
   calibrated?: boolean;
   directory?: string;
+  // Where the broker is that the console was given; null: there is none.
+  broker?: string | null;
 }
 
 export interface Words {

@@ -13,6 +13,8 @@ import type {
   RunFile,
   TrendPoint,
 } from "../../src/console/types";
+import { MockBroker } from "./broker";
+import type { BrokerOptions } from "./broker";
 import { RUNNING, SCENARIOS, random, summary, words } from "./data";
 import { stream } from "./live";
 import { Records } from "./records";
@@ -40,6 +42,9 @@ export interface MockOptions {
   trashed?: number;
   // Every answer of the API is this error.
   failing?: boolean;
+  // The broker that the console was given; null: none.
+  broker?: Partial<BrokerOptions> | null;
+  role?: "viewer" | "operator";
 }
 
 export interface Mock {
@@ -85,9 +90,12 @@ class State {
   private ends: (() => void)[] = [];
   private listeners = new Set<ServerResponse>();
   private readonly uploads = new Uploads();
+  private readonly broker: MockBroker | null;
 
   constructor(private readonly options: MockOptions) {
     this.records = new Records(options.runs, options.isBusy);
+    const usual: BrokerOptions = { role: "administrator", isGone: false, isEmpty: false };
+    this.broker = options.broker === null ? null : new MockBroker({ ...usual, ...options.broker });
     for (const { id } of this.records.of("finished").slice(0, options.trashed ?? 0))
       this.records.remove(id);
   }
@@ -139,6 +147,14 @@ class State {
         failed("the folder of the runs cannot be read: permission denied", "无法读取测试目录：权限不足"),
       );
     if (request.method !== "GET") this.changes.push(`${request.method} ${pieces.join("/")}`);
+    if (pieces[0] === "broker") {
+      const sent = JSON.parse(body.toString("utf8") || "{}") as Record<string, unknown>;
+      const method = request.method ?? "GET";
+      const answer = this.broker?.answer(method, pieces.slice(1), url.searchParams, sent, response);
+      if (answer === null) return;
+      const [status, value] = answer ?? [404, failed("no broker is given")];
+      return status === 204 ? void response.writeHead(204).end() : json(response, status, value);
+    }
     return this.api(request.method ?? "GET", pieces, url.searchParams, body, response);
   }
 
@@ -182,7 +198,8 @@ class State {
           ],
           cores: 16,
           version: "0.2.0",
-          role: "operator",
+          role: this.options.role ?? "operator",
+          broker: this.broker === null ? null : "/run/tacho/1883.sock",
         });
       case "queue":
         return json(response, 200, this.queue());

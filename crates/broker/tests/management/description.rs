@@ -79,6 +79,7 @@ fn every_answer_is_as_the_document_says() {
     let mut checked = 0;
     let answers = [
         ("get", "/status", "/status", ""),
+        ("get", "/history", "/history?span=day", ""),
         ("get", "/session", "/session", ""),
         ("get", "/clients", "/clients?limit=1", ""),
         ("get", "/clients/{client_id}", "/clients/c", ""),

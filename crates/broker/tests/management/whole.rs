@@ -41,6 +41,24 @@ fn figures_limits_and_listeners_are_told() {
 }
 
 #[test]
+fn the_last_hour_and_day_are_told_from_the_start_on() {
+    let managed = Managed::start("shards = 1");
+    for span in ["hour", "day"] {
+        let target = format!("/history?span={span}");
+        let times = || managed.get(&target)["time_ms"].as_array().unwrap().len();
+        wait_until("there is a point", || times() > 0);
+        let history = managed.get(&target);
+        assert_eq!(history["span"], span);
+        for list in ["clients_connected", "messages_in", "memory_bytes", "loop_lag_us"] {
+            let points = history[list].as_array().unwrap().len();
+            assert_eq!(points, history["time_ms"].as_array().unwrap().len(), "{list}");
+        }
+    }
+    assert_eq!(managed.get("/history")["every_s"], 10, "the hour is the default");
+    managed.refused("/history?span=year", 400);
+}
+
+#[test]
 fn the_journal_tells_its_size_and_garbage() {
     let data = tempfile::tempdir().unwrap();
     let managed = Managed::start(&format!("shards = 1\ndata_dir = {:?}", data.path()));

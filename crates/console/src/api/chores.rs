@@ -38,6 +38,7 @@ pub(crate) async fn machine(
             "role": role.name(),
             "cores": Limits::of_this_process().cores,
             "version": env!("CARGO_PKG_VERSION"),
+            "broker": api.broker().map(ToString::to_string),
         }))
     });
     Ok(Json(answer.await?).into_response())

@@ -2,6 +2,7 @@
 
 mod again;
 mod answers;
+mod broker;
 mod chores;
 mod control;
 mod files;

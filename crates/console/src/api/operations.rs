@@ -6,13 +6,15 @@ use axum::{Json, Router};
 use tacho_http::{ApiDescription, Operation, RequestBody, Role};
 
 use super::state::Api;
-use super::{chores, control, files, look, start, trash};
+use super::{broker, chores, control, files, look, start, trash};
 use crate::uploads;
 
 /// Where all of them are.
 pub(crate) const BASE: &str = "/api/v1";
 /// Bytes of a request that is no upload.
 const BODY_BYTES_MAX: usize = 256 << 10;
+/// Bytes of a request for the broker: a message that is published.
+const BROKER_BYTES_MAX: usize = 2 << 20;
 
 /// Parameters of the list.
 const LIST: [&str; 10] =
@@ -41,7 +43,7 @@ const fn act(
 }
 
 /// All operations.
-pub(super) const OPERATIONS: [Operation; 29] = [
+pub(super) const OPERATIONS: [Operation; 33] = [
     view("/scenarios", "scenarios", "Scenarios with their variables, and suites", &[], "Scenarios"),
     UPLOAD,
     act("post", "/uploads/{id}/inspect", "inspect", "A plan with its data", INSPECT, UPLOADED),
@@ -81,6 +83,10 @@ pub(super) const OPERATIONS: [Operation; 29] = [
     view("/compare", "compare", "Two to five runs compared with the first", &["ids"], "Comparison"),
     view("/trends", "trends", "A figure over time", &["scenario", "figure", "target"], "Trend"),
     view("/machine", "machine", "What this machine's settings allow", &[], "Machine"),
+    view("/broker", "broker", "Whether a broker is given, and where it is", &[], "Broker"),
+    view("/broker/{*path}", "broker_look", OF_BROKER, &[], "application/json"),
+    act("post", "/broker/{*path}", "broker_act", OF_BROKER, OF_OPERATION, (200, "Document")),
+    act("delete", "/broker/{*path}", "broker_delete", OF_BROKER, NONE, (200, "Document")),
     view("/events", "events", "Changes of runs and of the queue", &[], LIST_EVENTS),
     view("/session", "session", "What the token of the request allows", &[], "Session"),
     view("/openapi.json", "openapi", "This description", &[], "Document"),
@@ -91,6 +97,9 @@ const INSPECT: RequestBody = RequestBody::Json("Inspect");
 const UPLOADED: (u16, &str) = (200, "Upload");
 const NOTES: RequestBody = RequestBody::Json("Notes");
 const NONE: RequestBody = RequestBody::None;
+const OF_BROKER: &str =
+    "An operation of the broker's management API, which broker/openapi.json has";
+const OF_OPERATION: RequestBody = RequestBody::Json("Document");
 const LIST_EVENTS: &str = "text/event-stream#ListEvent";
 const RUN_EVENTS: &str = "text/event-stream#RunEvent";
 
@@ -154,6 +163,10 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "compare" => get(look::compare),
         "trends" => get(look::trends),
         "machine" => get(chores::machine),
+        "broker" => get(broker::about),
+        "broker_look" => get(broker::pass_on),
+        "broker_act" => post(broker::pass_on).layer(DefaultBodyLimit::max(BROKER_BYTES_MAX)),
+        "broker_delete" => delete(broker::pass_on),
         "events" => get(chores::list_events),
         "session" => get(chores::session),
         "openapi" => get(async || Json(DESCRIPTION.document())),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 use super::answers::{ApiError, no_run};
+use crate::broker_door::BrokerDoor;
 use crate::error::ConsoleError;
 use crate::files::is_plain;
 use crate::page_key::PageKey;
@@ -39,6 +40,7 @@ struct ApiShared {
     index: Mutex<Fresh>,
     queue: OnceLock<RunQueue>,
     toolbox: Arc<dyn Toolbox>,
+    broker: Option<BrokerDoor>,
     uploads: Uploads,
     news: broadcast::Sender<Arc<str>>,
     watchers: Watchers,
@@ -56,8 +58,12 @@ struct Fresh {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ListNews<'a> {
-    Run { row: &'a RunRow },
-    Removed { id: &'a str },
+    Run {
+        row: &'a RunRow,
+    },
+    Removed {
+        id: &'a str,
+    },
     Queue {
         running: Option<Box<RunRow>>,
         queued: Vec<RunRow>,
@@ -71,7 +77,7 @@ impl Api {
     /// `key` makes the tokens of their pages.
     pub(crate) fn open(
         folder: &Path,
-        toolbox: Arc<dyn Toolbox>,
+        (toolbox, broker): (Arc<dyn Toolbox>, Option<BrokerDoor>),
         key: PageKey,
     ) -> Result<Self, ConsoleError> {
         let index = RunIndex::open(folder)?;
@@ -84,6 +90,7 @@ impl Api {
                 index: Mutex::new(Fresh { index, read_at: Instant::now() }),
                 queue: OnceLock::new(),
                 toolbox: Arc::clone(&toolbox),
+                broker,
                 uploads: Uploads::new(folder),
                 news,
                 watchers: Watchers::new(WATCHERS_MAX),
@@ -113,6 +120,11 @@ impl Api {
     /// The program.
     pub(crate) fn toolbox(&self) -> &dyn Toolbox {
         &*self.shared.toolbox
+    }
+
+    /// The broker that is given.
+    pub(crate) fn broker(&self) -> Option<&BrokerDoor> {
+        self.shared.broker.as_ref()
     }
 
     /// Uploaded files.

@@ -24,6 +24,7 @@ use serde_json::Value;
 pub(crate) use arguments::CtlArguments;
 use arguments::CtlCommand;
 use client::CtlClient;
+pub(crate) use target::{CtlTarget, target};
 
 use crate::exit::{self, Failure};
 use crate::signals;

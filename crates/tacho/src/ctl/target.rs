@@ -15,6 +15,11 @@ const SYSTEM_FOLDER: &str = "/run/tacho";
 /// A larger file is none with a key.
 const KEY_BYTES_MAX: u64 = 4_096;
 
+/// What names a broker by its socket, and by its URL.
+type Flags = (&'static str, &'static str);
+/// Those of `tacho ctl`.
+const FLAGS: Flags = ("--socket", "--url and --key-file");
+
 /// Which broker is meant.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Broker")]
@@ -34,11 +39,33 @@ pub(super) struct CtlTargetArguments {
 
 /// The broker that is meant.
 #[derive(Debug)]
-pub(super) enum CtlTarget {
+pub(crate) enum CtlTarget {
     /// By its socket.
     Socket(PathBuf),
     /// By HTTP, with a key.
     Http { url: String, key: String },
+}
+
+/// The broker that a text names: by its socket, by a URL with a key, or the only one where it is
+/// empty.
+pub(crate) fn target(place: &str, key_file: Option<&Path>) -> Result<CtlTarget, Failure> {
+    let is_url = place.contains("://") || (place.contains(':') && !place.contains('/'));
+    let socket = (!place.is_empty() && !is_url).then(|| PathBuf::from(place));
+    let url = is_url.then(|| place.to_owned());
+    if url.is_some() && key_file.is_none() {
+        let sentence = "--manage URL needs --manage-key-file, a file with a key that `tacho ctl \
+                        keys add` has made on the broker's host";
+        return Err(Failure::new(exit::INVALID_CONFIG, sentence));
+    }
+    if place.is_empty() && key_file.is_none() {
+        let flags = ("--manage", "--manage and --manage-key-file");
+        return only(&folders(), flags).map(CtlTarget::Socket);
+    }
+    if url.is_none() && key_file.is_some() {
+        let sentence = "--manage-key-file has no use without a URL in --manage";
+        return Err(Failure::new(exit::INVALID_CONFIG, sentence));
+    }
+    CtlTargetArguments { socket, url, key_file: key_file.map(Path::to_owned) }.find()
 }
 
 impl CtlTargetArguments {
@@ -60,15 +87,18 @@ impl CtlTargetArguments {
             (None, None, Some(_)) => {
                 Err(Failure::new(exit::INVALID_CONFIG, "--key-file has no use without --url"))
             }
-            (None, None, None) => {
-                let mut folders = vec![management_folder()];
-                if folders[0] != Path::new(SYSTEM_FOLDER) {
-                    folders.push(SYSTEM_FOLDER.into());
-                }
-                only(&folders).map(CtlTarget::Socket)
-            }
+            (None, None, None) => only(&folders(), FLAGS).map(CtlTarget::Socket),
         }
     }
+}
+
+/// Where sockets of brokers are.
+fn folders() -> Vec<PathBuf> {
+    let mut folders = vec![management_folder()];
+    if folders[0] != Path::new(SYSTEM_FOLDER) {
+        folders.push(SYSTEM_FOLDER.into());
+    }
+    folders
 }
 
 /// The key in a file, which has nothing else.
@@ -88,7 +118,7 @@ fn read_key(path: &Path) -> Result<String, Failure> {
 }
 
 /// The only socket in these folders at which a broker answers.
-fn only(folders: &[PathBuf]) -> Result<PathBuf, Failure> {
+fn only(folders: &[PathBuf], (by_socket, by_url): Flags) -> Result<PathBuf, Failure> {
     let mut live = Vec::new();
     let mut denied = None;
     for folder in folders {
@@ -120,15 +150,15 @@ fn only(folders: &[PathBuf]) -> Result<PathBuf, Failure> {
         ([], None) => {
             let names: Vec<String> = folders.iter().map(|f| f.display().to_string()).collect();
             let sentence = format!(
-                "no broker has a socket in {}: start `tacho broker`, or name one with --socket, or \
-                 with --url and --key-file",
+                "no broker has a socket in {}: start `tacho broker`, or name one with {by_socket}, or \
+                 with {by_url}",
                 names.join(" or ")
             );
             Err(Failure::new(exit::TARGET_UNREACHABLE, sentence))
         }
         (several, _) => {
             let names: Vec<String> =
-                several.iter().map(|path| format!("  --socket {}", path.display())).collect();
+                several.iter().map(|path| format!("  {by_socket} {}", path.display())).collect();
             let sentence =
                 format!("{} brokers run here, choose one:\n{}", several.len(), names.join("\n"));
             Err(Failure::new(exit::INVALID_CONFIG, sentence))
@@ -146,18 +176,35 @@ mod tests {
     fn a_single_live_socket_is_found_and_of_several_one_must_be_chosen() {
         let place = tempfile::tempdir().expect("a folder");
         let folders = [place.path().to_owned(), place.path().join("missing")];
-        let error = only(&folders).expect_err("there is none");
+        let error = only(&folders, FLAGS).expect_err("there is none");
         assert_eq!(error.code, exit::TARGET_UNREACHABLE);
         drop(UnixListener::bind(place.path().join("1.sock")).expect("binds"));
         fs::write(place.path().join("notes"), "x").expect("writes");
-        assert!(only(&folders).is_err(), "a stale one is none");
+        assert!(only(&folders, FLAGS).is_err(), "a stale one is none");
         let path = place.path().join("2.sock");
         let _second = UnixListener::bind(&path).expect("binds");
-        assert_eq!(only(&folders).expect("is found"), path);
+        assert_eq!(only(&folders, FLAGS).expect("is found"), path);
         let _third = UnixListener::bind(place.path().join("3.sock")).expect("binds");
-        let error = only(&folders).expect_err("there are two");
+        let error = only(&folders, FLAGS).expect_err("there are two");
         assert_eq!(error.code, exit::INVALID_CONFIG);
         assert!(error.message.contains("2 brokers") && error.message.contains("3.sock"));
+    }
+
+    #[test]
+    fn a_text_names_a_socket_or_a_url_with_a_key() {
+        let place = tempfile::tempdir().expect("a folder");
+        let key = place.path().join("key");
+        fs::write(&key, "tacho_00ff").expect("writes");
+        let found = |text: &str| target(text, text.contains(':').then_some(&*key));
+        assert!(matches!(found("/run/x.sock"), Ok(CtlTarget::Socket(path)) if path.is_absolute()));
+        for url in ["http://127.0.0.1:9884", "127.0.0.1:9884"] {
+            let Ok(CtlTarget::Http { url, key }) = found(url) else { panic!("{url} is none") };
+            assert_eq!((url.as_str(), key.as_str()), ("http://127.0.0.1:9884", "tacho_00ff"));
+        }
+        for (text, key) in [("http://h:1", None), ("/run/x.sock", Some(&*key))] {
+            let error = target(text, key).expect_err(text);
+            assert!(error.code == exit::INVALID_CONFIG && error.message.contains("--manage"));
+        }
     }
 
     #[test]

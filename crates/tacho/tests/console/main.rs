@@ -1,6 +1,7 @@
 //! The console by its API, as a job of CI or its pages use it.
 
 mod access;
+mod broker;
 mod ci;
 mod client;
 mod repeats;
@@ -144,6 +145,8 @@ fn requests_that_make_no_sense_name_their_field_and_start_nothing() {
             "{}",
             answer.body
         );
+        let error = &answer.json()["error"];
+        assert!(error["code"].is_string() && error["message_zh"].is_string(), "{error}");
         assert!(!answer.body.contains("hunter2"), "{}", answer.body);
     }
     let wrong = console.raw(

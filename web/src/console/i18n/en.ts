@@ -1,5 +1,6 @@
 // The words of the pages in English. `zh.ts` has the same keys; a missing one is a type error.
 
+import { broker } from "./broker-en";
 import { labels } from "./labels-en";
 
 function plural(count: number, one: string, many: string): string {
@@ -10,8 +11,9 @@ export const en = {
   name: "English",
   skip: "Skip to content",
   labels,
+  broker,
   nav: {
-    home: "Home", records: "Records", trends: "Trends", compare: "Compare", newTest: "New test",
+    home: "Home", records: "Records", broker: "Broker", trends: "Trends", compare: "Compare", newTest: "New test",
     main: "Main", language: "Language", theme: "Colours", system: "As the system", light: "Light",
     dark: "Dark",
   },

@@ -1,6 +1,7 @@
 // The words of the pages in Chinese.
 
 import type { Dictionary } from "./en";
+import { broker } from "./broker-zh";
 import { labels } from "./labels-zh";
 
 const number = (value: number) => value.toLocaleString("en");
@@ -9,8 +10,9 @@ export const zh: Dictionary = {
   name: "中文",
   skip: "跳到正文",
   labels,
+  broker,
   nav: {
-    home: "首页", records: "记录", trends: "趋势", compare: "对比", newTest: "新建测试",
+    home: "首页", records: "记录", broker: "Broker", trends: "趋势", compare: "对比", newTest: "新建测试",
     main: "主导航", language: "语言", theme: "配色", system: "跟随系统", light: "浅色", dark: "深色",
   },
   footer: {

@@ -15,6 +15,7 @@ mod cursor;
 mod events;
 mod gate;
 mod groups;
+mod history;
 mod keys;
 mod operations;
 mod publish;
@@ -49,6 +50,7 @@ use crate::policy::Policy;
 use crate::shard::Shared;
 
 use gate::{Caller, KeyGate};
+use history::History;
 use topics::CountedTopics;
 use trace::RunningTraces;
 
@@ -116,6 +118,7 @@ struct ApiShared {
     counting: Mutex<()>,
     /// Held while bridges are changed: one at a time.
     bridging: Mutex<()>,
+    history: History,
 }
 
 impl Api {
@@ -167,9 +170,14 @@ pub(super) async fn serve(view: Arc<View>, broker: ManagedBroker, doors: Doors) 
         topics: CountedTopics::default(),
         counting: Mutex::default(),
         bridging: Mutex::default(),
+        history: History::default(),
     }));
     let Doors { socket, listener } = doors;
-    tokio::join!(serve_socket(api.clone(), socket), serve_http(api, listener));
+    tokio::join!(
+        serve_socket(api.clone(), socket),
+        serve_http(api.clone(), listener),
+        history::keep(api),
+    );
 }
 
 /// Bounds of connections. A body that is too long is refused before its connection is.

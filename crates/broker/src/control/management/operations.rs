@@ -7,8 +7,8 @@ use axum::{Json, Router};
 use tacho_http::{ApiDescription, ApiError, Operation, RequestBody, Role};
 
 use super::{
-    Api, alarms, bans, bridges, clients, configuration, events, gate, groups, keys, publish,
-    retained, status, subscribers, top, topics, trace, users,
+    Api, alarms, bans, bridges, clients, configuration, events, gate, groups, history, keys,
+    publish, retained, status, subscribers, top, topics, trace, users,
 };
 
 /// Where all of them are.
@@ -55,8 +55,9 @@ const TRACE: [&str; 8] =
     ["client_id", "user", "address", "topic", "payload", "payload_bytes", "seconds", "bytes"];
 
 /// All operations.
-const OPERATIONS: [Operation; 43] = [
+const OPERATIONS: [Operation; 44] = [
     view("/status", "status", "The broker in a few figures", &[], "Status"),
+    view("/history", "history", "The last hour or day, a value per point", &["span"], "History"),
     view("/session", "session", "What the caller of this request may do", &[], "Caller"),
     view("/clients", "clients", "Clients, filtered, page by page", &CLIENTS, "ClientPage"),
     view("/clients/{client_id}", "client", "All there is to know of a client", &[], "Client"),
@@ -264,6 +265,7 @@ async fn no_operation() -> ApiError {
 fn handler(id: &str) -> Option<MethodRouter<Api>> {
     Some(match id {
         "status" => get(status::status),
+        "history" => get(history::history),
         "session" => get(keys::caller),
         "clients" => get(clients::list),
         "client" => get(clients::client),

@@ -1,0 +1,172 @@
+//! A broker whose management API is given to the console: its pages ask for it there.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Lines};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use serde_json::{Value, json};
+use tacho_codec::{QoS, ReasonCode, Version};
+use tacho_testkit::{Client, connect, line_with, listening_address};
+
+use crate::client::{Console, next_event};
+use crate::folder;
+
+const VIEWER: &str = "0123456789abcdef";
+
+/// A broker with its socket in a folder; killed when dropped.
+struct Broker {
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+    address: SocketAddr,
+    socket: PathBuf,
+}
+
+impl Broker {
+    fn start(place: &Path, more: &[&str]) -> Self {
+        let socket = place.join("m.sock");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.args(["broker", "--listen", "0", "--sys-interval-s", "0", "--shards", "1"]);
+        command.arg("--management-socket").arg(&socket).args(more);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("starts");
+        let mut log = BufReader::new(child.stderr.take().expect("is piped")).lines();
+        let address = listening_address(&line_with(&mut log, "listening on "));
+        Self { child, log, address, socket }
+    }
+
+    fn connected(&self, client_id: &str) -> Client {
+        let mut client = Client::open(self.address, Version::V5);
+        client.connect(&connect(client_id, Version::V5));
+        client
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("is UTF-8")
+}
+
+/// A console for viewers and operators of a broker.
+fn console(place: &Path, manage: &[&str]) -> Console {
+    let tokens = place.join("tokens");
+    fs::write(&tokens, format!("viewer {VIEWER}\n")).expect("writes");
+    let runs = place.join("runs");
+    fs::create_dir_all(&runs).expect("creates");
+    let more = [&["--token-file", text(&tokens)][..], manage].concat();
+    Console::start_with(&runs, &more, None)
+}
+
+#[test]
+fn a_broker_is_looked_into_and_operated_through_the_console() {
+    let place = folder();
+    let broker = Broker::start(place.path(), &[]);
+    let console = console(place.path(), &["--manage", text(&broker.socket)]);
+    assert_eq!(console.read("/broker")["place"], text(&broker.socket));
+    assert_eq!(console.read("/machine")["broker"], text(&broker.socket));
+    assert_eq!(console.read("/broker/status")["healthy"], true);
+    assert_eq!(console.read("/broker/session")["role"], "administrator");
+    let mut client = broker.connected("meter 7/ä");
+    client.subscribe("a/+", QoS::AtLeastOnce);
+    let clients = console.read("/broker/clients?prefix=meter");
+    assert_eq!(clients["clients"][0]["client_id"], "meter 7/ä");
+    let path = "/broker/clients/meter%207%2F%C3%A4";
+    assert_eq!(console.read(path)["subscriptions"], 1);
+    let receivers = console.read("/broker/receivers?topic=a/b");
+    assert_eq!(receivers["subscribers"][0]["filter"], "a/+");
+    let published = json!({"topic": "a/b", "payload": "hello", "qos": 1});
+    assert_eq!(console.post("/broker/publish", &published).json()["payload_bytes"], 5);
+    assert_eq!(client.receive_and_ack().payload, b"hello");
+
+    let mut events = console.events("/broker/events?events=disconnected");
+    next_event(&mut events, "ready");
+    let kicked = console.send("DELETE", path, &Value::Null);
+    assert_eq!((kicked.status, &kicked.json()["was_connected"]), (200, &json!(true)));
+    assert_eq!(client.expect_disconnect(), ReasonCode::ADMINISTRATIVE_ACTION);
+    assert!(next_event(&mut events, "disconnected").contains("meter 7/ä"));
+
+    // What the broker refuses is said as it says it, and in Chinese.
+    let refused = console.get("/broker/clients/none");
+    let error = &refused.json()["error"];
+    assert_eq!((refused.status, &error["code"]), (404, &json!("manage.no_session")));
+    assert_eq!(error["message_zh"], "没有客户端“none”的会话");
+    let refused = console.get("/broker/clients?limit=0");
+    assert_eq!((refused.status, &refused.json()["error"]["field"]), (400, &json!("limit")));
+
+    drop(broker);
+    let gone = console.get("/broker/status");
+    assert_eq!((gone.status, &gone.json()["error"]["code"]), (502, &json!("manage.unreachable")));
+    assert_eq!(console.get("/queue").status, 200, "all else goes on");
+}
+
+#[test]
+fn viewers_of_the_console_only_look_and_keys_stay_where_they_are() {
+    let place = folder();
+    let broker = Broker::start(place.path(), &[]);
+    let console = console(place.path(), &["--manage", text(&broker.socket)]);
+    let as_viewer = |line: &str| {
+        let headers = format!("Authorization: Bearer {VIEWER}\nContent-Type: application/json");
+        console.raw(line, &headers, b"{\"topic\": \"a\", \"client_id\": \"c\"}").status
+    };
+    let _client = broker.connected("c");
+    assert_eq!(as_viewer("GET /api/v1/broker/clients/c"), 200);
+    for line in [
+        "POST /api/v1/broker/publish",
+        "POST /api/v1/broker/bans",
+        "POST /api/v1/broker/reload",
+        "DELETE /api/v1/broker/clients/c",
+        "DELETE /api/v1/broker/retained?topic=a",
+    ] {
+        assert_eq!(as_viewer(line), 403, "{line}");
+    }
+    assert_eq!(console.get("/broker/keys").status, 403);
+    let key = json!({"name": "k", "role": "administrator"});
+    assert_eq!(console.post("/broker/keys", &key).status, 403);
+    let without = folder();
+    let other = Console::start(without.path());
+    assert_eq!(other.read("/broker")["place"], Value::Null);
+    let refused = other.get("/broker/status");
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (404, &json!("manage.none")));
+}
+
+#[test]
+fn a_key_opens_the_way_by_http_and_its_role_is_that_of_all() {
+    let place = folder();
+    let store = place.path().join("store");
+    let flags = ["--management-listen", "127.0.0.1:0", "--management-store", text(&store)];
+    let mut broker = Broker::start(place.path(), &flags);
+    let line = line_with(&mut broker.log, "management API at ");
+    let url = line.split("management API at ").nth(1).expect("is told");
+    let url = url.trim().trim_end_matches("/api/v1").to_owned();
+    let ctl = Command::new(env!("CARGO_BIN_EXE_tacho"))
+        .args(["ctl", "--socket", text(&broker.socket), "keys", "add", "console"])
+        .args(["--role", "viewer"])
+        .output()
+        .expect("starts");
+    let key = String::from_utf8(ctl.stdout).expect("is UTF-8").trim().to_owned();
+    assert!(key.starts_with("tacho_"), "{key}");
+    let file = place.path().join("key");
+    fs::write(&file, &key).expect("writes");
+    let manage = ["--manage", url.as_str(), "--manage-key-file", text(&file)];
+    let console = console(place.path(), &manage);
+    assert_eq!(console.read("/broker/session")["role"], "viewer");
+    for path in ["/broker", "/broker/session", "/broker/config", "/machine"] {
+        assert!(!console.get(path).body.contains(&key), "{path}");
+    }
+    let refused = console.post("/broker/publish", &json!({"topic": "a"}));
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (403, &json!("manage.role")));
+    // A key that is no more is no fault of the page.
+    Command::new(env!("CARGO_BIN_EXE_tacho"))
+        .args(["ctl", "--socket", text(&broker.socket), "keys", "remove", "console"])
+        .output()
+        .expect("starts");
+    let refused = console.get("/broker/status");
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (502, &json!("manage.key")));
+}

@@ -1,0 +1,94 @@
+// Bridges to other brokers, and their connections.
+
+import { useLanguage, useWords } from "../i18n";
+import { Empty, Failure, Loading } from "../parts/notice";
+import { Chip } from "../parts/verdict";
+import type { Tone } from "../parts/verdict";
+import { count, size, span } from "../show";
+import { Facts, Table } from "./parts";
+import type { Bridge, BridgeState } from "./types";
+import { usePolled } from "./use-polled";
+
+const TONES: Record<BridgeState, Tone> = {
+  up: "good",
+  partly: "warn",
+  connecting: "busy",
+  down: "bad",
+};
+
+function StateChip({ state }: { state: BridgeState }) {
+  const t = useWords();
+  return <Chip tone={TONES[state] ?? "warn"}>{t.broker.bridges.states[state] ?? state}</Chip>;
+}
+
+export function BridgesPage() {
+  const t = useWords();
+  const words = t.broker.bridges;
+  const bridges = usePolled<{ bridges: Bridge[] }>(["bridges"], 5);
+  if (bridges.data === null)
+    return bridges.error ? (
+      <Failure error={bridges.error} retry={bridges.reload} />
+    ) : (
+      <Loading lines={6} />
+    );
+  return (
+    <>
+      {bridges.error && <Failure error={bridges.error} retry={bridges.reload} />}
+      {bridges.data.bridges.length === 0 && (
+        <Empty icon="link" title={words.emptyTitle} text={words.emptyText} />
+      )}
+      {bridges.data.bridges.map((bridge) => (
+        <BridgeCard key={bridge.name} bridge={bridge} />
+      ))}
+    </>
+  );
+}
+
+function BridgeCard({ bridge }: { bridge: Bridge }) {
+  const t = useWords();
+  const language = useLanguage();
+  const words = t.broker.bridges;
+  const dropped = Object.entries(bridge).flatMap(([name, value]) =>
+    name.startsWith("dropped_") && typeof value === "number" && value > 0
+      ? [[t.broker.reasons[name.slice("dropped_".length)] ?? name, count(value)] as [string, string]]
+      : [],
+  );
+  return (
+    <section class="card bridge">
+      <div class="card-head">
+        <h2>{bridge.name}</h2>
+        <span class="facts">
+          <StateChip state={bridge.state} />
+          <span>{bridge.remote}</span>
+          <span>{words.up(bridge.connected, bridge.connections.length)}</span>
+        </span>
+      </div>
+      <Facts
+        rows={[
+          [words.sent, count(bridge.sent)],
+          [words.received, count(bridge.received)],
+          [words.waiting, `${count(bridge.buffered_messages)} (${size(bridge.buffered_bytes)})`],
+          [t.broker.clients.inflight, count(bridge.inflight)],
+          [words.reconnects, count(bridge.reconnects)],
+          ...dropped.map(([reason, times]): [string, string] => [words.dropped(reason), times]),
+        ]}
+      />
+      <details class="fold">
+        <summary>{words.connections}</summary>
+        <Table
+          label={`${words.connections}: ${bridge.name}`}
+          rows={bridge.connections}
+          keyOf={({ connection }) => String(connection)}
+          columns={[
+            { name: words.number, cell: ({ connection }) => String(connection) },
+            { name: t.broker.clients.state, cell: ({ state }) => <StateChip state={state} /> },
+            { name: words.since, isNumber: true, cell: (row) => span(row.for_s ?? null, language) },
+            { name: words.sent, isNumber: true, cell: (row) => count(row.sent) },
+            { name: words.received, isNumber: true, cell: (row) => count(row.received) },
+            { name: words.problem, cell: ({ problem }) => <span lang="en">{problem ?? "–"}</span> },
+          ]}
+        />
+      </details>
+    </section>
+  );
+}

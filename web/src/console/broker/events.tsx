@@ -1,0 +1,212 @@
+// What happens at the broker, as it happens.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { useLanguage, useWords } from "../i18n";
+import { Icon } from "../parts/icon";
+import { Chip } from "../parts/verdict";
+import type { Tone } from "../parts/verdict";
+import { query, usePlace } from "../router";
+import type { Language } from "../settings";
+import { count } from "../show";
+import { eventsAddress } from "./api";
+import { AddressField, ClientLink, Table } from "./parts";
+import type { BrokerEvent } from "./types";
+
+export const KINDS = [
+  "connected",
+  "disconnected",
+  "taken_over",
+  "refused",
+  "login_refused",
+  "dropped",
+  "overload",
+  "bridge_up",
+  "bridge_down",
+] as const;
+type Kind = (typeof KINDS)[number];
+
+// Events that the page keeps; the oldest go.
+const KEPT_MAX = 500;
+
+const TONES: Record<Kind, Tone> = {
+  connected: "good",
+  disconnected: "calm",
+  taken_over: "warn",
+  refused: "bad",
+  login_refused: "bad",
+  dropped: "warn",
+  overload: "bad",
+  bridge_up: "good",
+  bridge_down: "bad",
+};
+
+interface Numbered extends BrokerEvent {
+  number: number;
+}
+
+type Link = "opening" | "open" | "lost" | "displaced";
+
+// The latest events of these kinds, the newest first.
+function useEvents(filters: Record<string, string>, isPaused: boolean) {
+  const [events, setEvents] = useState<Numbered[]>([]);
+  const [link, setLink] = useState<Link>("opening");
+  const [missed, setMissed] = useState(0);
+  const number = useRef(0);
+  const paused = useRef(isPaused);
+  paused.current = isPaused;
+  const key = JSON.stringify(filters);
+  useEffect(() => {
+    setEvents([]);
+    setMissed(0);
+    setLink("opening");
+    const source = new EventSource(eventsAddress(JSON.parse(key) as Record<string, string>));
+    // Many events arrive together: the page is drawn once for all of them.
+    let waiting: Numbered[] = [];
+    let frame = 0;
+    const show = () => {
+      frame = 0;
+      const latest = waiting.reverse();
+      waiting = [];
+      setEvents((old) => [...latest, ...old].slice(0, KEPT_MAX));
+    };
+    source.onmessage = ({ data }: MessageEvent<string>) => {
+      const event = JSON.parse(data) as BrokerEvent;
+      if (event.event === "ready") return setLink("open");
+      if (event.event === "displaced") {
+        source.close();
+        return setLink("displaced");
+      }
+      if (event.event === "missed") return setMissed((old) => old + (event.count ?? 0));
+      if (paused.current) return;
+      number.current += 1;
+      waiting.push({ ...event, number: number.current });
+      if (waiting.length > KEPT_MAX) waiting.shift();
+      frame ||= requestAnimationFrame(show);
+    };
+    source.onerror = () => setLink("lost");
+    return () => {
+      source.close();
+      cancelAnimationFrame(frame);
+    };
+  }, [key]);
+  return { events, link, missed, clear: () => setEvents([]) };
+}
+
+export function EventsPage() {
+  const t = useWords();
+  const language = useLanguage();
+  const words = t.broker.events;
+  const { query: asked } = usePlace();
+  const kinds = (asked.get("events") ?? "").split(",").filter((kind) => kind !== "");
+  const prefix = asked.get("prefix") ?? "";
+  const filters: Record<string, string> = {
+    ...(kinds.length === 0 ? {} : { events: kinds.join(",") }),
+    ...(prefix === "" ? {} : { prefix }),
+  };
+  const [isPaused, setPaused] = useState(false);
+  const { events, link, missed, clear } = useEvents(filters, isPaused);
+  const toggle = (kind: Kind) => {
+    const next = kinds.includes(kind) ? kinds.filter((one) => one !== kind) : [...kinds, kind];
+    query({ events: next.join(",") });
+  };
+  return (
+    <>
+      <div class="filters" role="search">
+        <AddressField name="prefix" label={t.broker.clients.prefix} value={prefix} />
+        <span class="filler" />
+        <button
+          type="button"
+          class="button toggle-button"
+          aria-pressed={isPaused}
+          onClick={() => setPaused(!isPaused)}
+        >
+          <Icon name={isPaused ? "play" : "stop"} />
+          {words.pause}
+        </button>
+        <button type="button" class="button" onClick={clear}>
+          {words.clear}
+        </button>
+      </div>
+      <div class="kinds" role="group" aria-label={words.kinds}>
+        {KINDS.map((kind) => (
+          <button
+            key={kind}
+            type="button"
+            class="button small toggle-button"
+            aria-pressed={kinds.includes(kind)}
+            onClick={() => toggle(kind)}
+          >
+            {words.names[kind]}
+          </button>
+        ))}
+      </div>
+      {link !== "open" && link !== "opening" && (
+        <p class="notice warn" role="status">
+          <Icon name="warning" />
+          <span>{words[link]}</span>
+        </p>
+      )}
+      {missed > 0 && (
+        <p class="notice warn">
+          <Icon name="info" />
+          <span>{words.missed(missed)}</span>
+        </p>
+      )}
+      <section class="card">
+        {events.length === 0 && (
+          <p class="quiet">{link === "open" ? words.quiet : words.opening}</p>
+        )}
+        {events.length > 0 && (
+          <Table
+            label={t.broker.parts.events}
+            rows={events}
+            keyOf={({ number }) => String(number)}
+            columns={[
+              { name: words.time, cell: ({ time_ms: at }) => timeOf(at ?? null, language) },
+              { name: words.event, cell: ({ event }) => <EventChip event={event} /> },
+              {
+                name: t.broker.clients.id,
+                cell: ({ client_id: id, bridge }) =>
+                  id !== undefined ? <ClientLink id={id} /> : (bridge ?? "–"),
+              },
+              { name: t.broker.clients.user, cell: ({ user }) => user ?? "–", isMinor: true },
+              { name: t.broker.clients.address, cell: ({ address }) => address ?? "–", isMinor: true },
+              {
+                name: words.reason,
+                cell: ({ reason, count: times }) => (
+                  <span lang="en">
+                    {[reason, times === undefined ? "" : count(times)]
+                      .filter((part) => part !== undefined && part !== "")
+                      .join(": ") || "–"}
+                  </span>
+                ),
+              },
+            ]}
+          />
+        )}
+      </section>
+    </>
+  );
+}
+
+function EventChip({ event }: { event: string }) {
+  const t = useWords();
+  const kind = KINDS.find((one) => one === event);
+  return (
+    <Chip tone={kind === undefined ? "calm" : TONES[kind]}>
+      {kind === undefined ? event : t.broker.events.names[kind]}
+    </Chip>
+  );
+}
+
+function timeOf(at: number | null, language: Language): string {
+  if (at === null) return "–";
+  return new Intl.DateTimeFormat(language === "zh" ? "zh-CN" : "en-GB", {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    fractionalSecondDigits: 3,
+    hourCycle: "h23",
+  }).format(at);
+}

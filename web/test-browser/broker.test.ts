@@ -1,0 +1,164 @@
+// What operators do with a broker in the console, step by step.
+
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+
+import type { Browser, BrowserContext, Page } from "playwright-core";
+
+import { SKIP, launched, opened, settled } from "./browser";
+import { mock } from "./mock/server";
+import type { Mock } from "./mock/server";
+
+let browser: Browser;
+let server: Mock;
+let context: BrowserContext;
+let page: Page;
+const errors: string[] = [];
+
+before(async () => {
+  if (SKIP === false) browser = await launched();
+});
+after(() => browser?.close());
+beforeEach(async () => {
+  if (SKIP !== false) return;
+  server = await mock({ runs: 20, isBusy: false });
+  context = await opened(browser, { width: 1280, theme: "light", language: "en" }, errors);
+  page = await context.newPage();
+});
+afterEach(async () => {
+  await context?.close();
+  await server?.close();
+  assert.deepEqual(errors.splice(0), []);
+});
+
+const options = { skip: SKIP };
+
+test("the broker is in the navigation, and its overview shows figures and charts", options, async () => {
+  await page.goto(server.address);
+  await page.getByRole("link", { name: "Broker" }).click();
+  await page.getByText("clients connected").waitFor();
+  await page.locator(".history path").first().waitFor({ state: "attached" });
+  // The rates are those between two answers.
+  const rate = page.locator(".tile", { hasText: "messages in per second" }).locator("b");
+  await page.waitForFunction(
+    (tile) => /^[\d,]+/.test(tile?.textContent ?? ""),
+    await rate.elementHandle(),
+  );
+  await page.getByRole("radio", { name: "Last day" }).check();
+  await page.waitForURL(/span=day/);
+  await page.getByRole("link", { name: "Configuration" }).click();
+  await page.waitForURL(/\/broker\/config$/);
+  await page.getByText("limits.connections_max").waitFor();
+});
+
+test("clients are filtered, paged, and disconnected once that is confirmed", options, async () => {
+  await page.goto(`${server.address}/broker/clients`);
+  await page.getByText("the first 100 rows").waitFor();
+  await page.getByRole("button", { name: "More" }).click();
+  await page.getByText("the first 200 rows").waitFor();
+  await page.getByLabel("Identifier begins with").fill("meter-0000");
+  await page.waitForURL(/prefix=meter-0000/);
+  await page.getByText("9 rows").waitFor();
+  await page.reload();
+  await page.getByText("9 rows").waitFor();
+  await page.getByRole("link", { name: "meter-00006" }).click();
+  await page.getByRole("heading", { name: "meter-00006" }).waitFor();
+  await page.getByText("commands/meter-00006").waitFor();
+  await page.getByRole("button", { name: "Disconnect" }).click();
+  await page.getByLabel(/End its session/).check();
+  await page.locator("dialog").getByRole("button", { name: "Disconnect" }).click();
+  await page.getByText("its session has ended").waitFor();
+  await page.waitForURL(/\/broker\/clients$/);
+  assert.deepEqual(server.changes, ["DELETE broker/clients/meter-00006"]);
+});
+
+test("a client is banned for a time, what is wrong stands beside it, and bans are lifted", options, async () => {
+  await page.goto(`${server.address}/broker/access`);
+  await page.getByRole("button", { name: "Ban", exact: true }).click();
+  const dialog = page.locator("dialog");
+  await dialog.getByRole("radio", { name: "Address or range" }).check();
+  await dialog.getByRole("textbox", { name: "Address or range" }).fill("here");
+  await dialog.getByRole("button", { name: "Ban", exact: true }).click();
+  await dialog.getByText("neither an address nor a range").waitFor();
+  await dialog.getByRole("radio", { name: "Client identifier" }).check();
+  await dialog.getByRole("textbox", { name: "Client identifier" }).fill("meter-00042");
+  await dialog.getByLabel("For how long").fill("soon");
+  assert.ok(await dialog.getByRole("button", { name: "Ban", exact: true }).isDisabled());
+  await dialog.getByLabel("For how long").fill("1h");
+  await dialog.getByRole("button", { name: "Ban", exact: true }).click();
+  await page.getByText("meter-00042 is banned.").waitFor();
+  await page.getByRole("button", { name: "Lift the ban of meter-00911" }).click();
+  await page.getByText("meter-00911 is banned no more.").waitFor();
+  await page.getByText("changed in the file").waitFor();
+});
+
+test("retained messages are read, and deleted by a filter", options, async () => {
+  await page.goto(`${server.address}/broker/retained`);
+  await page.getByText("the first 100 rows").waitFor();
+  await page.getByRole("button", { name: "buildings/1/floors/0/temperature" }).first().click();
+  await page.locator("dialog").getByText("celsius").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByLabel("Topic filter").fill("buildings/1/#");
+  await page.waitForURL(/filter=/);
+  await page.getByRole("button", { name: "Delete all that match" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByText(/retained messages were deleted/).waitFor();
+  await page.getByText("There are no such retained messages.").waitFor();
+});
+
+test("events arrive live, are filtered by kind, and can be paused", options, async () => {
+  await page.goto(`${server.address}/broker/events`);
+  await page.locator(".broker-table tbody tr").nth(5).waitFor();
+  await page.getByRole("button", { name: "login refused" }).click();
+  await page.waitForURL(/events=login_refused/);
+  assert.equal(
+    await page.getByRole("button", { name: "login refused" }).getAttribute("aria-pressed"),
+    "true",
+  );
+  await page.locator(".broker-table tbody tr").first().waitFor();
+  await page.getByRole("button", { name: "Clear" }).click();
+  await page.getByText("Nothing has happened since this page was opened.").waitFor();
+});
+
+test("who gets a topic is told with filters, groups and bridges", options, async () => {
+  await page.goto(`${server.address}/broker/topics`);
+  await page.getByLabel("Topic", { exact: true }).fill("buildings/1/floors/2/temperature");
+  await page.waitForURL(/topic=/);
+  await page.getByRole("link", { name: "gateway/eu-central/rack-7" }).waitFor();
+  await page.getByText("$share/workers/jobs/#").waitFor();
+  await page.getByRole("link", { name: "cloud" }).click();
+  await page.getByRole("heading", { name: "cloud" }).waitFor();
+});
+
+test("viewers see everything and change nothing", options, async () => {
+  for (const given of [{ role: "viewer" as const }, { broker: { role: "viewer" as const } }]) {
+    await server.close();
+    server = await mock({ runs: 20, isBusy: false, ...given });
+    await page.goto(`${server.address}/broker/clients/meter-00006`);
+    await page.getByText("commands/meter-00006").waitFor();
+    await settled(page);
+    assert.equal(await page.locator(".danger").count(), 0);
+    await page.goto(`${server.address}/broker/access`);
+    await page.getByText("sends garbage").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Ban", exact: true }).count(), 0);
+  }
+});
+
+test("a broker that does not answer is said to, in the language of the viewer", options, async () => {
+  await server.close();
+  server = await mock({ runs: 20, isBusy: false, broker: { isGone: true } });
+  await page.goto(`${server.address}/broker`);
+  await page.getByText("the broker does not answer at /run/tacho/1883.sock").waitFor();
+  await page.getByRole("button", { name: "Language: 中文" }).click();
+  await page.getByText("没有响应").waitFor();
+});
+
+test("the keyboard reaches all of the broker's pages", options, async () => {
+  await page.goto(`${server.address}/broker/clients`);
+  await settled(page);
+  const names = await page.locator(".tabs a").allInnerTexts();
+  assert.equal(names.length, 9);
+  await page.locator(".tabs a").nth(1).focus();
+  for (let press = 0; press < 7; press += 1) await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), names[8]);
+});
