@@ -93,10 +93,19 @@ pub(crate) fn run_text(
 ) -> Result<Ended, Failure> {
     let name = source.name.to_string();
     let words = ["tacho run", &name].into_iter().chain(flags.iter().map(String::as_str));
-    let line = MadeLine::try_parse_from(words).map_err(|error| {
-        let sentence = error.to_string();
-        Failure::new(exit::UNEXPECTED, sentence.trim_start_matches("error: ").trim_end())
-    })?;
+    let line = match MadeLine::try_parse_from(words) {
+        Ok(line) => line,
+        Err(error) if !error.use_stderr() => {
+            // What `--help` among these flags asks for.
+            let _ = error.print();
+            return Ok(Ended { code: exit::OK, step: None });
+        }
+        Err(error) => {
+            let sentence = error.to_string();
+            let sentence = sentence.trim_start_matches("error: ").trim_end();
+            return Err(Failure::new(exit::UNEXPECTED, sentence));
+        }
+    };
     let RunArguments { mut targets, mut load, output, only, as_published, repeat, .. } = line.run;
     if !only.is_empty() || as_published || repeat > 1 {
         let sentence = "--only, --as-published and --repeat are not for such a run";
@@ -110,7 +119,7 @@ pub(crate) fn run_text(
     once(scenario, &targets, &output)
 }
 
-/// A command line that is made, not typed.
+/// Flags of 'tacho run' behind those of another command.
 #[derive(Parser)]
 struct MadeLine {
     #[command(flatten)]
