@@ -1,34 +1,18 @@
 // What operators do with a broker in the console, step by step.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { test } from "node:test";
 
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 
-import { SKIP, launched, opened, settled } from "./browser";
-import { mock } from "./mock/server";
+import { SKIP, settled } from "./browser";
 import type { Mock } from "./mock/server";
+import { staged } from "./stage";
 
-let browser: Browser;
 let server: Mock;
-let context: BrowserContext;
 let page: Page;
-const errors: string[] = [];
-
-before(async () => {
-  if (SKIP === false) browser = await launched();
-});
-after(() => browser?.close());
-beforeEach(async () => {
-  if (SKIP !== false) return;
-  server = await mock({ runs: 20, isBusy: false });
-  context = await opened(browser, { width: 1280, theme: "light", language: "en" }, errors);
-  page = await context.newPage();
-});
-afterEach(async () => {
-  await context?.close();
-  await server?.close();
-  assert.deepEqual(errors.splice(0), []);
+const renewed = staged({ runs: 20, isBusy: false }, (stage) => {
+  ({ server, page } = stage);
 });
 
 const options = { skip: SKIP };
@@ -132,8 +116,7 @@ test("who gets a topic is told with filters, groups and bridges", options, async
 
 test("viewers see everything and change nothing", options, async () => {
   for (const given of [{ role: "viewer" as const }, { broker: { role: "viewer" as const } }]) {
-    await server.close();
-    server = await mock({ runs: 20, isBusy: false, ...given });
+    server = await renewed({ runs: 20, isBusy: false, ...given });
     await page.goto(`${server.address}/broker/clients/meter-00006`);
     await page.getByText("commands/meter-00006").waitFor();
     await settled(page);
@@ -145,8 +128,7 @@ test("viewers see everything and change nothing", options, async () => {
 });
 
 test("a broker that does not answer is said to, in the language of the viewer", options, async () => {
-  await server.close();
-  server = await mock({ runs: 20, isBusy: false, broker: { isGone: true } });
+  server = await renewed({ runs: 20, isBusy: false, broker: { isGone: true } });
   await page.goto(`${server.address}/broker`);
   await page.getByText("the broker does not answer at /run/tacho/1883.sock").waitFor();
   await page.getByRole("button", { name: "Language: 中文" }).click();

@@ -1,35 +1,19 @@
 // What people do with the console, step by step.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { test } from "node:test";
 
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 
-import { SKIP, launched, opened, settled } from "./browser";
+import { SKIP, settled } from "./browser";
 import { RUNNING, row } from "./mock/data";
-import { mock } from "./mock/server";
 import type { Mock } from "./mock/server";
+import { staged } from "./stage";
 
-let browser: Browser;
 let server: Mock;
-let context: BrowserContext;
 let page: Page;
-const errors: string[] = [];
-
-before(async () => {
-  if (SKIP === false) browser = await launched();
-});
-after(() => browser?.close());
-beforeEach(async () => {
-  if (SKIP !== false) return;
-  server = await mock({ runs: 10_000, isBusy: true });
-  context = await opened(browser, { width: 1280, theme: "light", language: "en" }, errors);
-  page = await context.newPage();
-});
-afterEach(async () => {
-  await context?.close();
-  await server?.close();
-  assert.deepEqual(errors.splice(0), []);
+const renewed = staged({ runs: 10_000, isBusy: true }, (stage) => {
+  ({ server, page } = stage);
 });
 
 const options = { skip: SKIP };
@@ -133,8 +117,7 @@ test("a name of the BifroMQ report has its variables", options, async () => {
 });
 
 test("the start page shows how far a ladder is, and its verdict so far", options, async () => {
-  await server.close();
-  server = await mock({ runs: 20, isBusy: "ladder" });
+  server = await renewed({ runs: 20, isBusy: "ladder" });
   await page.goto(server.address);
   const running = page.locator(".running");
   await running.getByText("step 3 of 8").waitFor();

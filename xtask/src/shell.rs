@@ -22,6 +22,15 @@ pub(crate) fn target_dir() -> PathBuf {
     }
 }
 
+/// The release program: the one that is given, else that of this tree, which is built.
+pub(crate) fn tacho(given: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = given {
+        return fs::canonicalize(path).with_context(|| format!("there is no program {path:?}"));
+    }
+    run(cargo().args(["build", "--release", "-p", "tacho"]))?;
+    Ok(target_dir().join("release").join("tacho"))
+}
+
 /// The cargo that runs this chore, as if a person had called it: with what cargo says to the
 /// programs that it runs, some build scripts would run again, and everything above them.
 pub(crate) fn cargo() -> Command {

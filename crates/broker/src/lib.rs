@@ -65,5 +65,5 @@ pub use durable::records::{KeptMessage, KeptRecord, visit_records};
 pub use line_file::{LineFile, LineFileOptions, StuckFile};
 pub use server::{Broker, SharedSubscription, Stopper};
 pub use start_error::StartError;
-pub use stats::{ByQos, ByReason, Counter, Histogram, ShardStats};
+pub use stats::{ByQos, ByReason, Counter, Histogram, ShardStats, overload_effect};
 pub use watcher::Watcher;

@@ -9,6 +9,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use families::{ByQos, ByReason, Histogram};
 
+/// What a shard does at a step of load shedding; `overload_level` is its number.
+pub const fn overload_effect(level: u64) -> &'static str {
+    match level {
+        0 => "none",
+        1 => "accepts are slowed",
+        2 => "QoS 0 to slow readers is dropped",
+        3 => "publishers are throttled",
+        _ => "connections are refused",
+    }
+}
+
 /// Declares the counters once: the struct, and their listing by name with help texts.
 macro_rules! counters {
     ($($(#[doc = $help:literal])* $name:ident,)*) => {

@@ -8,8 +8,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tacho_scenario::{BrokerUrl, Password, Template, TlsOptions};
+use tacho_scenario::{BrokerUrl, Password, Scheme, Template, TlsOptions};
 
+/// The environment variable with the broker.
+pub(crate) const TARGET: &str = "TACHO_TARGET";
 /// The environment variable with the path of another file.
 const FILE: &str = "TACHO_TARGETS";
 
@@ -36,6 +38,26 @@ struct RawProfile {
     insecure: bool,
 }
 
+impl From<BrokerUrl> for Profile {
+    /// Without credentials.
+    fn from(url: BrokerUrl) -> Self {
+        Self { url, username: None, password: None, tls: TlsOptions::default() }
+    }
+}
+
+/// A broker by host and port, by default `localhost` and the port of the kind of connection.
+pub(crate) fn address(host: Option<&str>, port: Option<u16>, (tls, ws): (bool, bool)) -> BrokerUrl {
+    let scheme = match (tls, ws) {
+        (false, false) => Scheme::Mqtt,
+        (true, false) => Scheme::Mqtts,
+        (false, true) => Scheme::Ws,
+        (true, true) => Scheme::Wss,
+    };
+    let host = host.unwrap_or("localhost");
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    BrokerUrl::new(scheme, host, port.unwrap_or_else(|| scheme.default_port()))
+}
+
 impl Profile {
     /// The broker of a URL, or of `@NAME`.
     ///
@@ -43,8 +65,7 @@ impl Profile {
     /// A sentence, when there is no such broker or its entry is wrong.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let Some(name) = text.strip_prefix('@') else {
-            let url = BrokerUrl::parse(text)?;
-            return Ok(Self { url, username: None, password: None, tls: TlsOptions::default() });
+            return BrokerUrl::parse(text).map(Self::from);
         };
         let path =
             path().ok_or("neither XDG_CONFIG_HOME nor HOME says where brokers with names are")?;

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Lines};
-use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -11,18 +10,11 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tacho_codec::{QoS, ReasonCode, Version};
-use tacho_testkit::{Client, connect, line_with, listening_address, wait_until};
+use tacho_testkit::{BrokerProgram, Client, connect, line_with, wait_until};
 use tempfile::TempDir;
 
 /// A folder that stands for that of a user's sockets.
 struct Host(TempDir);
-
-/// A broker whose log is read line by line; killed when dropped.
-struct Broker {
-    child: Child,
-    log: Lines<BufReader<ChildStderr>>,
-    address: SocketAddr,
-}
 
 impl Host {
     fn new() -> Self {
@@ -40,13 +32,9 @@ impl Host {
         command
     }
 
-    fn broker(&self, arguments: &[&str]) -> Broker {
+    fn broker(&self, arguments: &[&str]) -> BrokerProgram {
         let all = ["broker", "--listen", "0", "--sys-interval-s", "0", "--shards", "2"];
-        let mut command = self.command(&[&all[..], arguments].concat());
-        let mut child = command.stdout(Stdio::null()).spawn().expect("starts");
-        let mut log = BufReader::new(child.stderr.take().expect("is piped")).lines();
-        let address = listening_address(&line_with(&mut log, "listening on "));
-        Broker { child, log, address }
+        BrokerProgram::start(&mut self.command(&[&all[..], arguments].concat()))
     }
 
     /// Runs `tacho ctl`, checks its exit code, and gives back what it said.
@@ -62,21 +50,6 @@ impl Host {
     fn json(&self, arguments: &[&str]) -> Value {
         let text = self.ctl(&[&["--json"], arguments].concat(), 0);
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-    }
-}
-
-impl Broker {
-    fn connected(&self, client_id: &str) -> Client {
-        let mut client = Client::open(self.address, Version::V5);
-        client.connect(&connect(client_id, Version::V5));
-        client
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -122,8 +95,7 @@ fn a_broker_without_a_place_for_its_socket_starts_and_says_so() {
     let mut log = BufReader::new(child.stderr.take().expect("is piped")).lines();
     let line = line_with(&mut log, "no management socket");
     assert!(line.contains("--management-socket"), "{line}");
-    let address = listening_address(&line_with(&mut log, "listening on "));
-    let broker = Broker { child, log, address };
+    let broker = BrokerProgram::listening(child, log);
     broker.connected("c");
     drop(broker);
     // Where one was asked for, the broker does not start without it.

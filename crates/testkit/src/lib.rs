@@ -9,6 +9,8 @@
 mod broker;
 #[cfg(feature = "tacho")]
 mod broker_log;
+#[cfg(all(feature = "codec", feature = "tacho"))]
+mod broker_program;
 #[cfg(feature = "codec")]
 mod client;
 #[cfg(feature = "tacho")]
@@ -47,6 +49,8 @@ mod wait;
 pub use broker::{TestBroker, each_broker};
 #[cfg(feature = "tacho")]
 pub use broker_log::{line_with, listening_address};
+#[cfg(all(feature = "codec", feature = "tacho"))]
+pub use broker_program::BrokerProgram;
 #[cfg(feature = "codec")]
 pub use client::{ALL_QOS, Client, Received, TimedOut, VERSIONS, connect, packet, will};
 #[cfg(feature = "tacho")]

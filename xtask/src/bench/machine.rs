@@ -151,6 +151,16 @@ impl Steal {
     }
 }
 
+/// Resident memory of a process. Read here and not by `tacho-monitor`: the chores are built without
+/// the crates of the product.
+pub(crate) fn rss_bytes(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/status");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    Ok(kib.context("no VmRSS: the process has ended")? * 1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

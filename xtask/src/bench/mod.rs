@@ -13,6 +13,7 @@ pub(crate) mod figures;
 mod leavers;
 mod login;
 pub(crate) mod machine;
+pub(crate) mod metrics;
 mod partial;
 mod population;
 mod ratio;

@@ -22,7 +22,7 @@ use super::disk;
 use super::figures::Sample;
 use super::leavers::Leavers;
 use super::login::{self, Method, Programs, Site};
-use super::machine::free_port;
+use super::machine::{free_port, rss_bytes};
 use super::partial::{SENT_BYTES, partial_packets};
 use super::routing;
 use crate::floor::Floor;
@@ -415,15 +415,6 @@ fn pin(cpus: &[usize]) -> Result<()> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|cpu| set.set(*cpu));
     sched_setaffinity(None, &set).with_context(|| format!("cannot run on cores {cpus:?}"))
-}
-
-/// Read here and not by `tacho-monitor`: the chores are built without the crates of the product.
-fn rss_bytes(pid: u32) -> Result<u64> {
-    let path = format!("/proc/{pid}/status");
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    Ok(kib.context("no VmRSS")? * 1024)
 }
 
 /// Reads the figures from `summary.json`.

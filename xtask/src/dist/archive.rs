@@ -1,5 +1,7 @@
 //! Archives that are the same bytes each time, and their sums.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -41,4 +43,20 @@ pub(super) fn sha256(path: &Path) -> Result<String> {
     // A line with a name that has unusual characters begins with a backslash.
     let sum = line.trim_start_matches('\\').split_whitespace().next();
     sum.map(str::to_owned).context("sha256sum says no sum")
+}
+
+/// Modes that do not depend on this machine's: programs stay programs.
+pub(super) fn set_modes(folder: &Path) -> Result<()> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            set_modes(&path)?;
+            continue;
+        }
+        let is_program = fs::metadata(&path)?.permissions().mode() & 0o100 != 0;
+        let mode = if is_program { 0o755 } else { 0o644 };
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
 }

@@ -2,14 +2,13 @@
 //! format 1.1): `docker load`, `podman load` and registries' tools read it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::Source;
-use super::archive::{Tar, gzip, sha256};
+use super::archive::{Tar, gzip, set_modes, sha256};
 use super::tree::Tree;
 use crate::shell;
 
@@ -35,7 +34,7 @@ pub(super) fn make(source: &Source, tree: &Tree, out: &Path) -> Result<String> {
     for folder in WRITTEN {
         fs::create_dir_all(written.join(folder))?;
     }
-    open_all(&written)?;
+    set_modes(&written)?;
     let layout = Layout::new(stage.join("layout"))?;
     let layers = [(&system, 0), (&written, USER)].map(|(folder, owner)| {
         layout.layer(folder, &Tar { epoch_s: source.epoch_s, owner, inside: None })
@@ -84,23 +83,7 @@ fn fill(source: &Source, tree: &Tree, root: &Path) -> Result<()> {
     // Without a user: a container's clients are refused until there is one.
     fs::write(place("etc/tacho/users")?, "")?;
     fs::copy(shell::root().join("LICENSE"), place("usr/share/doc/tacho/copyright")?)?;
-    open_all(root)
-}
-
-/// Modes that do not depend on this machine's: programs stay programs.
-fn open_all(folder: &Path) -> Result<()> {
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            open_all(&path)?;
-            continue;
-        }
-        let is_program = fs::metadata(&path)?.permissions().mode() & 0o100 != 0;
-        let mode = if is_program { 0o755 } else { 0o644 };
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
-    }
-    Ok(())
+    set_modes(root)
 }
 
 fn config(source: &Source, layers: &[Layer; 2]) -> Result<Value> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::Source;
-use super::archive::{Tar, gzip};
+use super::archive::{Tar, gzip, set_modes};
 use crate::shell;
 
 /// Completions: for a shell, in a directory with a name that the shell looks for.
@@ -51,7 +51,7 @@ impl Tree {
                 .with_context(|| format!("cannot read {from}"))?;
             fs::write(tree.place(to)?, text)?;
         }
-        tree.set_modes(root)?;
+        set_modes(root)?;
         Ok(tree)
     }
 
@@ -87,21 +87,6 @@ impl Tree {
         shell::output(tacho.args(["man", "--dir"]).arg(&folder))?;
         for page in fs::read_dir(&folder)? {
             gzip(&page?.path())?;
-        }
-        Ok(())
-    }
-
-    fn set_modes(&self, folder: &Path) -> Result<()> {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                self.set_modes(&path)?;
-                continue;
-            }
-            let is_program = path.starts_with(self.root.join("usr/bin"));
-            let mode = if is_program { 0o755 } else { 0o644 };
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
         }
         Ok(())
     }

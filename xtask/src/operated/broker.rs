@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::api::Api;
-use crate::bench::machine::free_port;
+use crate::bench::machine::{free_port, rss_bytes};
+use crate::bench::metrics::largest;
 use crate::floor::pin_self_to;
 use crate::mqtt::{packet, push_text};
 use crate::shell;
@@ -107,24 +108,16 @@ impl OperatedBroker {
     }
 
     pub(super) fn rss_bytes(&self) -> Result<u64> {
-        let path = format!("/proc/{}/status", self.child.id());
-        let text = fs::read_to_string(path).context("the broker has ended")?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        Ok(kib.context("no memory of the broker")? * 1024)
+        rss_bytes(self.child.id())
     }
 
     pub(super) fn turns(&self) -> Result<Turns> {
         let metrics = Api::new(&self.socket).text("/metrics")?;
-        let value = |name: &str| {
-            let mut lines = metrics.lines().filter(|line| line.starts_with(name));
-            let value = lines.find_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
-            value.with_context(|| format!("no metric {name}"))
-        };
+        let value = |name| largest(&metrics, name).with_context(|| format!("no metric {name}"));
         Ok(Turns {
-            cpu_max_s: value("tacho_turn_cpu_seconds_max{")?,
-            units_max: value("tacho_turn_units_max{")?,
-            slow: value("tacho_slow_turns_total{")?,
+            cpu_max_s: value("tacho_turn_cpu_seconds_max")?,
+            units_max: value("tacho_turn_units_max")?,
+            slow: value("tacho_slow_turns_total")?,
         })
     }
 }

@@ -57,13 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         bail!("--rounds and --seconds must be above 0, and --rate at least 100");
     }
     raise_descriptor_limit()?;
-    let tacho = match &options.tacho {
-        Some(program) => program.canonicalize().with_context(|| format!("no {program:?}"))?,
-        None => {
-            shell::run(shell::cargo().args(["build", "--release", "-p", "tacho"]))?;
-            shell::target_dir().join("release").join("tacho")
-        }
-    };
+    let tacho = shell::tacho(options.tacho.as_deref())?;
     let folder = shell::target_dir().join("operated");
     if folder.exists() {
         fs::remove_dir_all(&folder).context("cannot clear the folder of an earlier time")?;

@@ -151,11 +151,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// The release program, built where none is given.
 fn program(options: &Options) -> Result<PathBuf> {
     let given = options.tacho.clone().or_else(|| env::var_os("TACHO").map(PathBuf::from));
-    if let Some(path) = &given {
-        return fs::canonicalize(path).with_context(|| format!("there is no program {path:?}"));
-    }
-    shell::run(shell::cargo().args(["build", "--release", "-p", "tacho"]))?;
-    Ok(shell::target_dir().join("release/tacho"))
+    shell::tacho(given.as_deref())
 }
 
 fn documents(suite: &str) -> PathBuf {

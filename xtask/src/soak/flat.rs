@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::bench::figures::{median, number};
+use crate::bench::machine::rss_bytes;
 
 /// A look at the broker's process.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -32,11 +33,7 @@ pub(super) struct Trend {
 
 impl Look {
     pub(super) fn at(at: Duration, pid: u32) -> Result<Self> {
-        let path = format!("/proc/{pid}/status");
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        let rss_bytes = kib.context("no VmRSS: the broker has ended")? * 1024;
+        let rss_bytes = rss_bytes(pid)?;
         let path = format!("/proc/{pid}/fd");
         let entries = fs::read_dir(&path).with_context(|| format!("cannot list {path}"))?;
         Ok(Self { at_s: at.as_secs_f64(), rss_bytes, descriptors: entries.count() })

@@ -62,13 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         bail!("broker and generator need a core each");
     }
     raise_descriptor_limit()?;
-    let tacho = match &options.tacho {
-        Some(program) => program.canonicalize().with_context(|| format!("no {program:?}"))?,
-        None => {
-            shell::run(shell::cargo().args(["build", "--release", "-p", "tacho"]))?;
-            shell::target_dir().join("release").join("tacho")
-        }
-    };
+    let tacho = shell::tacho(options.tacho.as_deref())?;
     let soak = Soak { options, tacho, folder: shell::target_dir().join("soak") };
     let started = utc_now()?;
     let (rate, capacity) = match options.rate {

@@ -5,8 +5,8 @@ use std::fmt::{Display, Write as _};
 
 use serde::Serialize;
 use tacho_codec::{
-    Ack, AckKind, Auth, ConnAck, Connect, Disconnect, Packet, PacketType, Publish, SubAck,
-    Subscribe, UnsubAck, Unsubscribe, UserProperties, Will,
+    Ack, AckKind, Auth, ConnAck, Connect, Disconnect, Packet, PacketId, PacketType, Publish,
+    ReasonCode, SubAck, Subscribe, UnsubAck, Unsubscribe, UserProperties, Will,
 };
 
 use super::NAME_CHARS_MAX;
@@ -99,11 +99,15 @@ impl TraceText {
             Packet::Subscribe(subscribe) => {
                 of(PacketType::Subscribe, subscribe_words(subscribe, shape))
             }
-            Packet::SubAck(suback) => of(PacketType::SubAck, suback_words(suback)),
+            Packet::SubAck(SubAck { packet_id, reasons, reason_string, .. }) => {
+                of(PacketType::SubAck, answer_words(*packet_id, reasons, *reason_string))
+            }
             Packet::Unsubscribe(unsubscribe) => {
                 of(PacketType::Unsubscribe, unsubscribe_words(unsubscribe))
             }
-            Packet::UnsubAck(unsuback) => of(PacketType::UnsubAck, unsuback_words(unsuback)),
+            Packet::UnsubAck(UnsubAck { packet_id, reasons, reason_string, .. }) => {
+                of(PacketType::UnsubAck, answer_words(*packet_id, reasons, *reason_string))
+            }
             Packet::PingReq => of(PacketType::PingReq, Words::default()),
             Packet::PingResp => of(PacketType::PingResp, Words::default()),
             Packet::Disconnect(disconnect) => {
@@ -319,14 +323,15 @@ fn subscribe_words(subscribe: &Subscribe<'_>, shape: &PayloadShape) -> Words {
     words
 }
 
-fn suback_words(suback: &SubAck<'_>) -> Words {
+/// Of an answer with a reason code for each filter.
+fn answer_words(id: PacketId, reasons: &[ReasonCode], reason_string: Option<&str>) -> Words {
     let mut words = Words::default();
-    words.field("id", Some(suback.packet_id.get()));
-    for reason in suback.reasons.iter().take(SHOWN_MAX) {
+    words.field("id", Some(id.get()));
+    for reason in reasons.iter().take(SHOWN_MAX) {
         words.word(reason);
     }
-    words.more(suback.reasons.len());
-    words.text("reason_string", suback.reason_string);
+    words.more(reasons.len());
+    words.text("reason_string", reason_string);
     words
 }
 
@@ -337,17 +342,6 @@ fn unsubscribe_words(unsubscribe: &Unsubscribe<'_>) -> Words {
         words.text("filter", Some(filter));
     }
     words.more(unsubscribe.filters.len());
-    words
-}
-
-fn unsuback_words(unsuback: &UnsubAck<'_>) -> Words {
-    let mut words = Words::default();
-    words.field("id", Some(unsuback.packet_id.get()));
-    for reason in unsuback.reasons.iter().take(SHOWN_MAX) {
-        words.word(reason);
-    }
-    words.more(unsuback.reasons.len());
-    words.text("reason_string", unsuback.reason_string);
     words
 }
 

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Subcommand};
-use tacho_scenario::{BrokerUrl, Scheme, TimeSpan};
+use tacho_scenario::TimeSpan;
 
 use crate::exit::{self, Failure};
+use crate::profile::{self, TARGET};
 
 const AFTER: &str = "Flags of 'tacho run' stand behind '--', such as\n  \
                      tacho bench pub -t a/%i -c 100 -- --threshold 'ack_p99<10ms' --dir first\n\
@@ -242,23 +243,15 @@ impl BenchConnection {
         if let Some(broker) = &self.broker {
             return Ok(broker.clone());
         }
-        if let (None, None, Ok(broker)) = (&self.host, self.port, std::env::var("TACHO_TARGET")) {
+        if let (None, None, Ok(broker)) = (&self.host, self.port, std::env::var(TARGET)) {
             return Ok(broker);
         }
-        let has_files = self.ca.is_some() || self.cert.is_some() || self.insecure;
-        let scheme = match (self.tls || has_files, self.ws) {
-            (false, false) => Scheme::Mqtt,
-            (true, false) => Scheme::Mqtts,
-            (false, true) => Scheme::Ws,
-            (true, true) => Scheme::Wss,
-        };
-        let host = self.host.as_deref().unwrap_or("localhost");
-        if host.contains([',', '/']) {
+        if let Some(host) = self.host.as_ref().filter(|host| host.contains([',', '/'])) {
             let sentence = format!("-h takes one host, and '{host}' is none");
             return Err(Failure::new(exit::INVALID_CONFIG, sentence));
         }
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        let port = self.port.unwrap_or_else(|| scheme.default_port());
-        Ok(BrokerUrl::new(scheme, host, port).to_string())
+        let has_files = self.ca.is_some() || self.cert.is_some() || self.insecure;
+        let kind = (self.tls || has_files, self.ws);
+        Ok(profile::address(self.host.as_deref(), self.port, kind).to_string())
     }
 }

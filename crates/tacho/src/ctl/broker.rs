@@ -1,6 +1,7 @@
 //! The broker as a whole.
 
 use serde_json::{Value, json};
+use tacho_broker::overload_effect;
 
 use super::Said;
 use super::arguments::{ConfigArguments, PageArguments};
@@ -61,12 +62,9 @@ fn problem(bridge: &Value) -> String {
 pub(super) fn status(client: &CtlClient) -> Result<Said, Failure> {
     let answer = client.get("/status", &[])?;
     let some = |key: &str| text(&answer, key);
-    let overload = match number(&answer, "overload_level") {
-        0 => "none",
-        1 => "1: accepts are slowed",
-        2 => "2: QoS 0 to slow readers is dropped",
-        3 => "3: publishers are throttled",
-        _ => "4: connections are refused",
+    let overload = match number(&answer, "overload_level").min(4) {
+        0 => "none".to_owned(),
+        level => format!("{level}: {}", overload_effect(level)),
     };
     let health = match answer["problem"].as_str() {
         None => "fine".to_owned(),
@@ -80,7 +78,7 @@ pub(super) fn status(client: &CtlClient) -> Result<Said, Failure> {
         ("version", some("version")),
         ("running for", span(number(&answer, "uptime_s"))),
         ("health", health),
-        ("overload", overload.to_owned()),
+        ("overload", overload),
         ("shards", some("shards")),
         ("clients connected", some("clients_connected")),
         ("sessions", some("sessions")),

@@ -8,19 +8,17 @@ use std::time::Duration;
 use clap::Args;
 use tacho_client::{ClientSettings, Message, MessageProperties};
 use tacho_codec::{QoS, Version};
-use tacho_scenario::{BrokerUrl, Password, Scheme, Template, TlsOptions};
+use tacho_scenario::{BrokerUrl, Password, Template, TlsOptions};
 
 use super::invalid;
 use super::properties::PropertyArguments;
 use crate::exit::{self, Failure};
-use crate::profile::Profile;
+use crate::profile::{self, Profile, TARGET};
 use crate::run::transport;
 use crate::signals;
 
 /// The largest packet that the broker may send: what MQTT can announce.
 const PACKET_BYTES_MAX: u32 = 268_435_460;
-/// The environment variable with the broker.
-const TARGET: &str = "TACHO_TARGET";
 
 /// The broker and the client.
 #[derive(Args, Clone, Debug)]
@@ -204,17 +202,8 @@ impl ConnectionArguments {
         if let (None, None, Ok(text)) = (&self.host, self.port, std::env::var(TARGET)) {
             return Profile::parse(&text).map_err(|error| invalid(&format!("{TARGET}: {error}")));
         }
-        let scheme = match (self.wants_tls(), self.ws) {
-            (false, false) => Scheme::Mqtt,
-            (true, false) => Scheme::Mqtts,
-            (false, true) => Scheme::Ws,
-            (true, true) => Scheme::Wss,
-        };
-        let host = self.host.as_deref().unwrap_or("localhost");
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        let port = self.port.unwrap_or_else(|| scheme.default_port());
-        let url = BrokerUrl::new(scheme, host, port);
-        Ok(Profile { url, username: None, password: None, tls: TlsOptions::default() })
+        let kind = (self.wants_tls(), self.ws);
+        Ok(profile::address(self.host.as_deref(), self.port, kind).into())
     }
 
     const fn wants_tls(&self) -> bool {

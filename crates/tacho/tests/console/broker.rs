@@ -1,53 +1,25 @@
 //! A broker whose management API is given to the console: its pages ask for it there.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Lines};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use tacho_codec::{QoS, ReasonCode, Version};
-use tacho_testkit::{Client, connect, line_with, listening_address};
+use tacho_codec::{QoS, ReasonCode};
+use tacho_testkit::{BrokerProgram, line_with};
 
 use crate::client::{Console, next_event};
 use crate::folder;
 
 const VIEWER: &str = "0123456789abcdef";
 
-/// A broker with its socket in a folder; killed when dropped.
-struct Broker {
-    child: Child,
-    log: Lines<BufReader<ChildStderr>>,
-    address: SocketAddr,
-    socket: PathBuf,
-}
-
-impl Broker {
-    fn start(place: &Path, more: &[&str]) -> Self {
-        let socket = place.join("m.sock");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
-        command.args(["broker", "--listen", "0", "--sys-interval-s", "0", "--shards", "1"]);
-        command.arg("--management-socket").arg(&socket).args(more);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("starts");
-        let mut log = BufReader::new(child.stderr.take().expect("is piped")).lines();
-        let address = listening_address(&line_with(&mut log, "listening on "));
-        Self { child, log, address, socket }
-    }
-
-    fn connected(&self, client_id: &str) -> Client {
-        let mut client = Client::open(self.address, Version::V5);
-        client.connect(&connect(client_id, Version::V5));
-        client
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// A broker with its socket in a folder, and the socket.
+fn broker(place: &Path, more: &[&str]) -> (BrokerProgram, PathBuf) {
+    let socket = place.join("m.sock");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(["broker", "--listen", "0", "--sys-interval-s", "0", "--shards", "1"]);
+    command.arg("--management-socket").arg(&socket).args(more).stdin(Stdio::null());
+    (BrokerProgram::start(&mut command), socket)
 }
 
 fn text(path: &Path) -> &str {
@@ -67,10 +39,10 @@ fn console(place: &Path, manage: &[&str]) -> Console {
 #[test]
 fn a_broker_is_looked_into_and_operated_through_the_console() {
     let place = folder();
-    let broker = Broker::start(place.path(), &[]);
-    let console = console(place.path(), &["--manage", text(&broker.socket)]);
-    assert_eq!(console.read("/broker")["place"], text(&broker.socket));
-    assert_eq!(console.read("/machine")["broker"], text(&broker.socket));
+    let (broker, socket) = broker(place.path(), &[]);
+    let console = console(place.path(), &["--manage", text(&socket)]);
+    assert_eq!(console.read("/broker")["place"], text(&socket));
+    assert_eq!(console.read("/machine")["broker"], text(&socket));
     assert_eq!(console.read("/broker/status")["healthy"], true);
     assert_eq!(console.read("/broker/session")["role"], "administrator");
     let mut client = broker.connected("meter 7/ä");
@@ -109,8 +81,8 @@ fn a_broker_is_looked_into_and_operated_through_the_console() {
 #[test]
 fn viewers_of_the_console_only_look_and_keys_stay_where_they_are() {
     let place = folder();
-    let broker = Broker::start(place.path(), &[]);
-    let console = console(place.path(), &["--manage", text(&broker.socket)]);
+    let (broker, socket) = broker(place.path(), &[]);
+    let console = console(place.path(), &["--manage", text(&socket)]);
     let as_viewer = |line: &str| {
         let headers = format!("Authorization: Bearer {VIEWER}\nContent-Type: application/json");
         console.raw(line, &headers, b"{\"topic\": \"a\", \"client_id\": \"c\"}").status
@@ -141,12 +113,12 @@ fn a_key_opens_the_way_by_http_and_its_role_is_that_of_all() {
     let place = folder();
     let store = place.path().join("store");
     let flags = ["--management-listen", "127.0.0.1:0", "--management-store", text(&store)];
-    let mut broker = Broker::start(place.path(), &flags);
+    let (mut broker, socket) = broker(place.path(), &flags);
     let line = line_with(&mut broker.log, "management API at ");
     let url = line.split("management API at ").nth(1).expect("is told");
     let url = url.trim().trim_end_matches("/api/v1").to_owned();
     let ctl = Command::new(env!("CARGO_BIN_EXE_tacho"))
-        .args(["ctl", "--socket", text(&broker.socket), "keys", "add", "console"])
+        .args(["ctl", "--socket", text(&socket), "keys", "add", "console"])
         .args(["--role", "viewer"])
         .output()
         .expect("starts");
@@ -164,7 +136,7 @@ fn a_key_opens_the_way_by_http_and_its_role_is_that_of_all() {
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (403, &json!("manage.role")));
     // A key that is no more is no fault of the page.
     Command::new(env!("CARGO_BIN_EXE_tacho"))
-        .args(["ctl", "--socket", text(&broker.socket), "keys", "remove", "console"])
+        .args(["ctl", "--socket", text(&socket), "keys", "remove", "console"])
         .output()
         .expect("starts");
     let refused = console.get("/broker/status");

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { ApiError } from "../api";
 import { useLanguage, useWords } from "../i18n";
 import { Choice } from "../parts/choice";
-import { Dialog } from "../parts/dialog";
+import { DangerButtons, Dialog } from "../parts/dialog";
 import { Field, TextInput } from "../parts/field";
 import { say } from "../parts/toast";
 import { errorText } from "../said";
@@ -84,19 +84,12 @@ export function BanDialog({
           {(ids) => <TextInput ids={ids} value={reason} change={setReason} />}
         </Field>
       </div>
-      <div class="buttons end">
-        <button type="button" class="button" onClick={close}>
-          {t.words.cancel}
-        </button>
-        <button
-          type="button"
-          class="button danger solid"
-          disabled={isBusy || value === "" || length === null}
-          onClick={() => void ban()}
-        >
-          {words.ban}
-        </button>
-      </div>
+      <DangerButtons
+        label={words.ban}
+        isDisabled={isBusy || value === "" || length === null}
+        close={close}
+        act={() => void ban()}
+      />
     </Dialog>
   );
 }

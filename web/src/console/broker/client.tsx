@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { useLanguage, useWords } from "../i18n";
-import { Dialog } from "../parts/dialog";
+import { DangerButtons, Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { Empty, Failure, Loading } from "../parts/notice";
 import { complain, say } from "../parts/toast";
@@ -258,14 +258,12 @@ function KickDialog({
         <input type="checkbox" checked={ends} onChange={() => setEnds(!ends)} />
         <span>{words.endSession}</span>
       </label>
-      <div class="buttons end">
-        <button type="button" class="button" onClick={close}>
-          {t.words.cancel}
-        </button>
-        <button type="button" class="button danger solid" disabled={isBusy} onClick={() => void kick()}>
-          {words.kick}
-        </button>
-      </div>
+      <DangerButtons
+        label={words.kick}
+        isDisabled={isBusy}
+        close={close}
+        act={() => void kick()}
+      />
     </Dialog>
   );
 }

@@ -6,6 +6,8 @@ import { thousands } from "../../format";
 import { useLanguage, useWords } from "../i18n";
 import { Choice } from "../parts/choice";
 import { Failure, Loading } from "../parts/notice";
+import { TileRow } from "../parts/tiles";
+import type { Tile } from "../parts/tiles";
 import { Chip } from "../parts/verdict";
 import type { Tone } from "../parts/verdict";
 import { query, usePlace } from "../router";
@@ -92,7 +94,7 @@ function Tiles({ status, history }: { status: Status; history: History | null })
   const t = useWords();
   const rates = useRates(status);
   const lag = history?.loop_lag_us.at(-1) ?? null;
-  const tiles: [value: string, name: string, isBad?: boolean][] = [
+  const tiles: Tile[] = [
     [count(status.clients_connected), t.broker.tiles.clients],
     [count(status.sessions), t.broker.tiles.sessions],
     [perSecond(rates.in), t.broker.tiles.in],
@@ -108,16 +110,7 @@ function Tiles({ status, history }: { status: Status; history: History | null })
       status.bridges_up < status.bridges,
     ],
   ];
-  return (
-    <div class="tiles">
-      {tiles.map(([value, name, isBad]) => (
-        <div key={name} class={isBad ? "tile bad" : "tile"}>
-          <b>{value}</b>
-          <span>{name}</span>
-        </div>
-      ))}
-    </div>
-  );
+  return <TileRow tiles={tiles} />;
 }
 
 function Charts({ history, over }: { history: History | null; over: HistorySpan }) {

@@ -1,11 +1,11 @@
 // Parts that the pages of the broker share.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
 
 import { useWords } from "../i18n";
 import { Icon } from "../parts/icon";
 import { Failure, Loading } from "../parts/notice";
+import { useTyped } from "../parts/typed";
 import { Chip } from "../parts/verdict";
 import { query } from "../router";
 import type { List } from "./use-list";
@@ -122,21 +122,7 @@ export function AddressField({
   value: string;
   placeholder?: string;
 }) {
-  const [typed, setTyped] = useState(value);
-  const sent = useRef(value);
-  useEffect(() => {
-    if (value === sent.current) return;
-    sent.current = value;
-    setTyped(value);
-  }, [value]);
-  useEffect(() => {
-    if (typed === sent.current) return;
-    const timer = setTimeout(() => {
-      sent.current = typed;
-      query({ [name]: typed });
-    }, PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [typed, name]);
+  const [typed, setTyped] = useTyped(value, PAUSE_MS, (text) => query({ [name]: text }));
   return (
     <label class="inline-field">
       <span>{label}</span>

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { useLanguage, useWords } from "../i18n";
 import { CopyText } from "../parts/copy";
-import { Dialog } from "../parts/dialog";
+import { DangerButtons, Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { Failure, Loading } from "../parts/notice";
 import { complain, say } from "../parts/toast";
@@ -168,19 +168,12 @@ function Confirm({ doomed, close, done }: { doomed: Doomed; close: () => void; d
   return (
     <Dialog title={title} close={close}>
       <p>{words.deleteText}</p>
-      <div class="buttons end">
-        <button type="button" class="button" onClick={close}>
-          {t.words.cancel}
-        </button>
-        <button
-          type="button"
-          class="button danger solid"
-          disabled={isBusy}
-          onClick={() => void remove()}
-        >
-          {words.delete}
-        </button>
-      </div>
+      <DangerButtons
+        label={words.delete}
+        isDisabled={isBusy}
+        close={close}
+        act={() => void remove()}
+      />
     </Dialog>
   );
 }

@@ -6,6 +6,34 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import { useWords } from "../i18n";
 import { Icon } from "./icon";
 
+// The buttons of a dialog that asks before something is lost.
+export function DangerButtons({
+  keep,
+  label,
+  isDisabled = false,
+  close,
+  act,
+}: {
+  // Instead of "Cancel".
+  keep?: string;
+  label: string;
+  isDisabled?: boolean;
+  close: () => void;
+  act: () => void;
+}) {
+  const t = useWords();
+  return (
+    <div class="buttons end">
+      <button type="button" class="button" onClick={close}>
+        {keep ?? t.words.cancel}
+      </button>
+      <button type="button" class="button danger solid" disabled={isDisabled} onClick={act}>
+        {label}
+      </button>
+    </div>
+  );
+}
+
 export function Dialog({
   title,
   close,

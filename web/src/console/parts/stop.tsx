@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { useWords } from "../i18n";
 import { stop } from "../run-actions";
-import { Dialog } from "./dialog";
+import { DangerButtons, Dialog } from "./dialog";
 import { Icon } from "./icon";
 
 export function StopButton({ id }: { id: string }) {
@@ -19,21 +19,15 @@ export function StopButton({ id }: { id: string }) {
       {isAsking && (
         <Dialog title={t.run.stopTitle} close={() => setAsking(false)}>
           <p>{t.run.stopText}</p>
-          <div class="buttons end">
-            <button type="button" class="button" onClick={() => setAsking(false)}>
-              {t.run.keepRunning}
-            </button>
-            <button
-              type="button"
-              class="button danger solid"
-              onClick={() => {
-                setAsking(false);
-                void stop(id);
-              }}
-            >
-              {t.run.stop}
-            </button>
-          </div>
+          <DangerButtons
+            keep={t.run.keepRunning}
+            label={t.run.stop}
+            close={() => setAsking(false)}
+            act={() => {
+              setAsking(false);
+              void stop(id);
+            }}
+          />
         </Dialog>
       )}
     </>

@@ -1,10 +1,11 @@
 // Search, filters and the choice of columns.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 import { useWords } from "../i18n";
 import { Icon } from "../parts/icon";
 import { Popover } from "../parts/menu";
+import { useTyped } from "../parts/typed";
 import { query } from "../router";
 import { change } from "../settings";
 import type { State } from "../types";
@@ -129,23 +130,8 @@ export function FilterBar({
 
 function Search({ text }: { text: string }) {
   const t = useWords();
-  const [typed, setTyped] = useState(text);
+  const [typed, setTyped] = useTyped(text, PAUSE_MS, (text) => set("q", text));
   const input = useRef<HTMLInputElement>(null);
-  const sent = useRef(text);
-  // The way back, or cleared filters.
-  useEffect(() => {
-    if (text === sent.current) return;
-    sent.current = text;
-    setTyped(text);
-  }, [text]);
-  useEffect(() => {
-    if (typed === sent.current) return;
-    const timer = setTimeout(() => {
-      sent.current = typed;
-      set("q", typed);
-    }, PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [typed]);
   useEffect(() => {
     const focus = (event: KeyboardEvent) => {
       const inField =

@@ -4,6 +4,8 @@ import type { Course } from "../../course";
 import { brokersOf, busiest, hasLogins, largest } from "../../panels";
 import { useWords } from "../i18n";
 import { translated } from "../i18n";
+import { TileRow } from "../parts/tiles";
+import type { Tile } from "../parts/tiles";
 import { count, perSecond, size, us } from "../show";
 
 export function LiveFacts({ course }: { course: Course }) {
@@ -56,7 +58,7 @@ function Tiles({ course }: { course: Course }) {
   const several = row !== null && brokersOf(row).length > 0;
   const cpu = row === null ? null : busiest(row);
   const names = t.run.tiles;
-  const tiles: [value: string, name: string, isBad?: boolean][] = [
+  const tiles: Tile[] = [
     ...(row !== null && hasLogins(row)
       ? ([
           [perSecond(row.login_accepted_per_s ?? 0), names.accepted],
@@ -75,14 +77,5 @@ function Tiles({ course }: { course: Course }) {
     [cpu === null ? "–" : `${cpu.toFixed(0)} %`, several ? names.busiest : names.cpu],
     [size(row === null ? null : largest(row)), several ? names.largest : names.memory],
   ];
-  return (
-    <div class="tiles" data-test="live-tiles">
-      {tiles.map(([value, name, isBad], index) => (
-        <div key={index} class={isBad ? "tile bad" : "tile"}>
-          <b>{value}</b>
-          <span>{name}</span>
-        </div>
-      ))}
-    </div>
-  );
+  return <TileRow tiles={tiles} test="live-tiles" />;
 }

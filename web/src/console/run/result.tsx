@@ -3,6 +3,8 @@
 import { useLanguage, useWords } from "../i18n";
 import { Icon } from "../parts/icon";
 import { Empty } from "../parts/notice";
+import { TileRow } from "../parts/tiles";
+import type { Tile } from "../parts/tiles";
 import { Chip, toneOf } from "../parts/verdict";
 import type { Tone } from "../parts/verdict";
 import { query, usePlace } from "../router";
@@ -149,7 +151,7 @@ function VerdictIcon({ verdict }: { verdict: string }) {
 
 function Tiles({ step }: { step: Step }) {
   const t = useWords();
-  const tiles: [value: string, name: string, isBad?: boolean][] = [
+  const tiles: Tile[] = [
     [perSecond(step.tps), t.run.tiles.both],
     [us(step.latency_us.p50), t.run.tiles.p50],
     [us(step.latency_us.p99), t.run.tiles.p99],
@@ -162,16 +164,7 @@ function Tiles({ step }: { step: Step }) {
     ],
     [size(step.broker_rss_bytes), t.run.tiles.memory],
   ];
-  return (
-    <div class="tiles">
-      {tiles.map(([value, name, isBad]) => (
-        <div key={name} class={isBad ? "tile bad" : "tile"}>
-          <b>{value}</b>
-          <span>{name}</span>
-        </div>
-      ))}
-    </div>
-  );
+  return <TileRow tiles={tiles} />;
 }
 
 function Thresholds({ summary }: { summary: Summary }) {

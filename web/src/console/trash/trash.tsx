@@ -7,7 +7,7 @@ import { useChanges } from "../changes";
 import { useLanguage, useWords } from "../i18n";
 import { useLoad } from "../load";
 import { useIsOperator } from "../machine";
-import { Dialog } from "../parts/dialog";
+import { DangerButtons, Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { Empty, Failure, Loading } from "../parts/notice";
 import { VerdictOrState } from "../records/verdict-cell";
@@ -174,14 +174,7 @@ function Confirm({
   return (
     <Dialog title={title} close={close}>
       <p>{t.trash.confirm(count, bytes === null ? null : size(bytes))}</p>
-      <div class="buttons end">
-        <button type="button" class="button" onClick={close}>
-          {t.trash.keep}
-        </button>
-        <button type="button" class="button danger solid" onClick={act}>
-          {t.trash.purge}
-        </button>
-      </div>
+      <DangerButtons keep={t.trash.keep} label={t.trash.purge} close={close} act={act} />
     </Dialog>
   );
 }

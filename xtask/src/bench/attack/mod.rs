@@ -19,6 +19,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::figures::Sample;
 use super::machine::Steal;
+use super::metrics::largest;
 use attackers::Attacker;
 use honest::Honest;
 
@@ -119,10 +120,10 @@ pub(super) fn measure(
     if victim.http.is_some() {
         let scrape = scrape?;
         sample.set("metrics_us_max", Some(scrape.worst.as_secs_f64() * 1e6));
-        let seconds = |name| figure(&scrape.text, name).map(|seconds| seconds * 1e6);
+        let seconds = |name| largest(&scrape.text, name).map(|seconds| seconds * 1e6);
         sample.set("turn_us_max", seconds("tacho_turn_seconds_max"));
         sample.set("turn_cpu_us_max", seconds("tacho_turn_cpu_seconds_max"));
-        sample.set("turn_units_max", figure(&scrape.text, "tacho_turn_units_max"));
+        sample.set("turn_units_max", largest(&scrape.text, "tacho_turn_units_max"));
     }
     Ok(sample)
 }
@@ -158,27 +159,4 @@ fn metrics(http: SocketAddr) -> Result<String> {
     let mut text = String::new();
     stream.read_to_string(&mut text).context("the metrics do not come")?;
     Ok(text)
-}
-
-/// The largest value of a metric, over its labels.
-fn figure(text: &str, name: &str) -> Option<f64> {
-    let samples = text.lines().filter_map(|line| {
-        let rest = line.strip_prefix(name)?;
-        (rest.starts_with('{') || rest.starts_with(' ')).then(|| rest.rsplit(' ').next())?
-    });
-    samples.filter_map(|value| value.trim().parse().ok()).reduce(f64::max)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_longest_turn_is_that_of_any_shard() {
-        let text = "# HELP tacho_turn_seconds_max x\ntacho_turn_seconds_max{shard=\"0\"} 0.001\n\
-            tacho_turn_seconds_max{shard=\"1\"} 0.25\ntacho_turn_seconds_max_other 9\n";
-        assert_eq!(figure(text, "tacho_turn_seconds_max"), Some(0.25));
-        assert_eq!(figure(text, "tacho_turn_units_max"), None);
-        assert_eq!(figure("tacho_turn_units_max 7\n", "tacho_turn_units_max"), Some(7.0));
-    }
 }

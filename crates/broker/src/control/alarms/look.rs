@@ -15,6 +15,7 @@ use crate::config::AlarmSettings;
 use crate::control::View;
 use crate::control::process::{ProcessMemory, open_descriptors};
 use crate::shard::Shared;
+use crate::stats::overload_effect;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_S: i64 = 86_400;
@@ -112,12 +113,7 @@ impl Looker {
         }
         let levels = view.stats.iter().map(|stats| stats.overload_level.value()).enumerate();
         let (shard, level) = levels.max_by_key(|(_, level)| *level)?;
-        let what = match level {
-            0 | 1 => "accepts are slowed",
-            2 => "QoS 0 to slow readers is dropped",
-            3 => "publishers are throttled",
-            _ => "connections are refused",
-        };
+        let what = overload_effect(level.max(1));
         let standing = if level >= min { AlarmStanding::Wrong } else { AlarmStanding::Well };
         let text = format!("shard {shard} sheds load, level {level}: {what}");
         Some(finding(AlarmKind::Overload, standing, text))

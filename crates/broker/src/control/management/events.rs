@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use tacho_http::ApiError;
@@ -19,6 +17,7 @@ use tokio::time::timeout;
 
 use super::Api;
 use super::answers::query;
+use super::sse::{self, Pieces};
 use crate::events::{Event, EventKind, Watch};
 
 /// Watchers at once: each holds one of the connections.
@@ -80,8 +79,7 @@ struct EventStream {
     _place: OwnedSemaphorePermit,
 }
 
-impl EventStream {
-    /// The next piece of the answer.
+impl Pieces for EventStream {
     async fn next(&mut self) -> Option<String> {
         loop {
             return match timeout(QUIET_MAX, self.watch.receiver.recv()).await {
@@ -119,14 +117,5 @@ pub(super) async fn events(
     let stream = EventStream { watch, filter, _place: place };
     // Whatever happens from here on is in the stream.
     let first = data(&json!({"event": "ready", "time_ms": unix_ms()}));
-    let pieces = stream::unfold((stream, first), async |(mut stream, first)| {
-        let text = match first {
-            Some(first) => first,
-            None => stream.next().await?,
-        };
-        Some((Ok::<Bytes, std::convert::Infallible>(Bytes::from(text)), (stream, None)))
-    });
-    let headers =
-        [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::from_stream(pieces)).into_response())
+    Ok(sse::answer(stream, first))
 }

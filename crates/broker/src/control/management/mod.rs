@@ -21,6 +21,7 @@ mod operations;
 mod publish;
 mod retained;
 mod socket;
+mod sse;
 mod status;
 mod store;
 mod subscribers;

@@ -5,12 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Extension;
-use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tacho_access::AddressRange;
@@ -22,6 +20,7 @@ use tokio::time::timeout;
 use super::Api;
 use super::answers::{query, topic_filter};
 use super::gate::Caller;
+use super::sse::{self, Pieces};
 use crate::access::{AuditEvent, Name};
 use crate::mail::Mail;
 use crate::query::Query as Ask;
@@ -155,8 +154,7 @@ struct TraceStream {
     bytes_left: u64,
 }
 
-impl TraceStream {
-    /// The next piece of the answer.
+impl Pieces for TraceStream {
     async fn next(&mut self) -> Option<String> {
         self.running.as_ref()?;
         let left = Duration::from_nanos(self.ends_ns.saturating_sub(clock::now_ns()));
@@ -180,7 +178,9 @@ impl TraceStream {
         }
         Some(piece)
     }
+}
 
+impl TraceStream {
     fn add(&self, piece: &mut String, entry: &TraceEntry) {
         if entry.missed > 0 {
             add_missed(piece, entry.missed);
@@ -248,14 +248,5 @@ pub(super) async fn trace(
     let mut first = String::new();
     // Whatever happens from here on is in the stream.
     add(&mut first, &json!({"kind": "ready", "time_us": unix_us()}));
-    let pieces = stream::unfold((stream, Some(first)), async |(mut stream, first)| {
-        let text = match first {
-            Some(first) => first,
-            None => stream.next().await?,
-        };
-        Some((Ok::<Bytes, std::convert::Infallible>(Bytes::from(text)), (stream, None)))
-    });
-    let headers =
-        [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::from_stream(pieces)).into_response())
+    Ok(sse::answer(stream, Some(first)))
 }
