@@ -116,6 +116,25 @@ test("a name of the BifroMQ report has its variables", options, async () => {
   await page.getByText("tacho run 1k_1k_qos0_p32_1mps --var publishers=20").waitFor();
 });
 
+test("a step is kept when the address is about to be written", options, async () => {
+  await page.goto(`${server.address}/new?scenario=symmetric`);
+  await page.evaluate(() => {
+    const state = globalThis as unknown as { held: (() => void)[]; setTimeout: unknown };
+    const { setTimeout } = globalThis;
+    state.held = [];
+    state.setTimeout = (work: () => void, after: number) =>
+      after === 350 ? state.held.push(work) : setTimeout(work, after);
+  });
+  await page.locator("[data-field=scenario] input[type=text]").fill("1k_1k_qos0_p32_1mps");
+  await page.waitForFunction(() => (globalThis as unknown as { held: unknown[] }).held.length > 0);
+  await page.getByRole("button", { name: "Next" }).evaluate((button: HTMLElement) => {
+    button.click();
+    for (const work of (globalThis as unknown as { held: (() => void)[] }).held) work();
+  });
+  await page.getByLabel("Publishers").waitFor();
+  assert.equal(new URL(page.url()).searchParams.get("step"), "2");
+});
+
 test("the start page shows how far a ladder is, and its verdict so far", options, async () => {
   server = await renewed({ runs: 20, isBusy: "ladder" });
   await page.goto(server.address);

@@ -30,15 +30,21 @@ const SMALL = new URLSearchParams({
   step: "3",
 });
 
-// What a program says that looks so.
+function begun(...words: string[]): ChildProcess {
+  return spawn(program!, words, { stdio: ["ignore", "pipe", "pipe"] });
+}
+
+// What a program says that looks so, wherever it says it.
 function saidBy(program: ChildProcess, looks: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let said = "";
-    program.stderr!.on("data", (text: Buffer) => {
+    const take = (text: Buffer) => {
       said += text.toString();
       const found = looks.exec(said);
       if (found !== null) resolve(found[1] ?? found[0]);
-    });
+    };
+    program.stdout!.on("data", take);
+    program.stderr!.on("data", take);
     program.on("exit", () => reject(new Error(`the program has ended: ${said}`)));
   });
 }
@@ -48,9 +54,13 @@ function linkOf(console: ChildProcess): Promise<string> {
   return saidBy(console, /http:\S+token=\S+/);
 }
 
-async function end(process: ChildProcess): Promise<void> {
+async function exitOf(process: ChildProcess): Promise<void> {
   const gone = new Promise((resolve) => process.once("exit", resolve));
-  if (process.exitCode === null && process.kill("SIGINT")) await gone;
+  if (process.exitCode === null) await gone;
+}
+
+async function end(process: ChildProcess): Promise<void> {
+  if (process.exitCode === null && process.kill("SIGINT")) await exitOf(process);
 }
 
 async function ended(page: Page): Promise<string> {
@@ -60,8 +70,7 @@ async function ended(page: Page): Promise<string> {
 
 test("a test goes from the form to its report, and to the trash and back", { skip }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "tacho-console-"));
-  const stdio = ["ignore", "ignore", "pipe"] as const;
-  const served = spawn(program!, ["serve", "--listen", "0", "--dir", folder], { stdio: [...stdio] });
+  const served = begun("serve", "--listen", "0", "--dir", folder);
   const browser = await launched();
   try {
     const link = await linkOf(served);
@@ -124,17 +133,20 @@ test("a test goes from the form to its report, and to the trash and back", { ski
 test("a broker is looked into and operated in its pages", { skip }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "tacho-broker-"));
   const socket = join(folder, "m.sock");
-  const begun: ChildProcess[] = [];
+  const children: ChildProcess[] = [];
   const begin = (...words: string[]) => {
-    const child = spawn(program!, words, { stdio: ["ignore", "ignore", "pipe"] });
-    begun.push(child);
+    const child = begun(...words);
+    children.push(child);
     return child;
   };
   const browser = await launched();
   try {
     const broker = begin("broker", "--listen", "0", "--shards", "1", "--management-socket", socket);
     const port = await saidBy(broker, /listening on \S+:(\d+)/);
-    begin("sub", "-p", port, "-t", "a/#", "-i", "meter-1");
+    await exitOf(begin("pub", "-p", port, "-t", "a/b", "-m", "here", "-r"));
+    // One that connects again would be an event on the page below.
+    const meter = begin("sub", "-p", port, "-t", "a/#", "-i", "meter-1", "--no-reconnect");
+    await saidBy(meter, /here/);
     const link = await linkOf(begin("serve", "--listen", "0", "--dir", folder, "--manage", socket));
     const { origin } = new URL(link);
     const errors: string[] = [];
@@ -160,7 +172,7 @@ test("a broker is looked into and operated in its pages", { skip }, async () => 
     assert.deepEqual(errors, []);
   } finally {
     await browser.close();
-    for (const child of begun.reverse()) await end(child);
+    for (const child of children.reverse()) await end(child);
     rmSync(folder, { recursive: true, force: true });
   }
 });

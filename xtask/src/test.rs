@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::failures::{self, Failures};
+use crate::failures::Failures;
 use crate::{peers, shell, tidy, web};
 
 #[derive(Args)]
@@ -22,6 +22,9 @@ enum Outcome {
     Skipped(String),
 }
 
+/// A step's work, which adds tests that failed. Returns why it was left out.
+type Work<'a> = dyn FnMut(&mut Failures) -> Result<Option<String>> + 'a;
+
 struct Step {
     name: &'static str,
     outcome: Outcome,
@@ -32,10 +35,10 @@ struct Step {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut steps = Vec::new();
     let mut failures = Failures::default();
-    let mut step = |name: &'static str, work: &mut dyn FnMut() -> Result<Option<String>>| {
+    let mut step = |name: &'static str, work: &mut Work| {
         eprintln!("\n== {name}");
         let start = Instant::now();
-        let outcome = match work() {
+        let outcome = match work(&mut failures) {
             Ok(None) => Outcome::Passed,
             Ok(Some(why)) => Outcome::Skipped(why),
             Err(error) => {
@@ -46,12 +49,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         steps.push(Step { name, outcome, seconds: start.elapsed().as_secs_f64() });
     };
 
-    step("format", &mut || {
+    step("format", &mut |_| {
         shell::run(shell::cargo().args(["fmt", "--all", "--", "--check"])).map(|()| None)
     });
-    step("tidy", &mut || tidy::run().map(|()| None));
-    step("dependencies", &mut || if options.no_deny { Ok(skip("--no-deny")) } else { deny() });
-    step("lints", &mut || {
+    step("tidy", &mut |_| tidy::run().map(|()| None));
+    step("dependencies", &mut |_| if options.no_deny { Ok(skip("--no-deny")) } else { deny() });
+    step("lints", &mut |_| {
         shell::run(shell::cargo().args([
             "clippy",
             "--workspace",
@@ -66,13 +69,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .map(|()| None)
     });
     step("web", &mut web::check);
-    step("peers", &mut || match peers::install() {
+    step("peers", &mut |_| match peers::install() {
         Err(error) if !peers::required() => Ok(skip(&format!("{error:#}"))),
         result => result.map(|()| None),
     });
     // After the peers, which install the browser where they may.
     step("console", &mut web::browse);
-    step("tests", &mut || {
+    step("tests", &mut |failures| {
         let mut cargo = shell::cargo();
         cargo.args(["test", "--workspace", "--features", "xtask/results"]);
         cargo.args(["--locked", "--no-fail-fast"]);
@@ -80,9 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         if peers::required() {
             cargo.env("TACHO_REQUIRE_PEERS", "1");
         }
-        let (outcome, failed) = failures::watch(&mut cargo)?;
-        failures = failed;
-        outcome.map(|()| None)
+        failures.watch(&mut cargo).map(|()| None)
     });
     conclude(&steps, &failures)
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::failures::Failures;
 use crate::shell;
 
 /// Makes `web/dist` again from `web/src`.
@@ -18,7 +19,7 @@ pub(crate) fn build() -> Result<()> {
 
 /// Checks types, runs the unit tests, and compares `web/dist` with what `web/src` makes.
 /// Returns why it was left out where there is no npm.
-pub(crate) fn check() -> Result<Option<String>> {
+pub(crate) fn check(failures: &mut Failures) -> Result<Option<String>> {
     if shell::find("npm").is_none() {
         if shell::in_ci() {
             bail!("no npm on this machine");
@@ -27,7 +28,7 @@ pub(crate) fn check() -> Result<Option<String>> {
     }
     prepare()?;
     shell::run(npm().args(["run", "--silent", "check"]))?;
-    shell::run(npm().args(["run", "--silent", "test"]))?;
+    failures.watch(npm().args(["run", "--silent", "test"]))?;
     let fresh = shell::target_dir().join("web-dist");
     if fresh.exists() {
         fs::remove_dir_all(&fresh).context("cannot remove an older build")?;
@@ -38,7 +39,7 @@ pub(crate) fn check() -> Result<Option<String>> {
 }
 
 /// Opens the console's screens in a browser. Returns why that was left out where there is no npm.
-pub(crate) fn browse() -> Result<Option<String>> {
+pub(crate) fn browse(failures: &mut Failures) -> Result<Option<String>> {
     if shell::find("npm").is_none() {
         return Ok(Some("no npm on this machine: the console was not opened in a browser".into()));
     }
@@ -47,7 +48,7 @@ pub(crate) fn browse() -> Result<Option<String>> {
     let program = shell::target_dir().join("debug").join("tacho");
     let mut tests = npm();
     tests.args(["run", "--silent", "test:browser"]).env("TACHO", program);
-    shell::run(&mut tests).map(|()| None)
+    failures.watch(&mut tests).map(|()| None)
 }
 
 fn folder() -> PathBuf {

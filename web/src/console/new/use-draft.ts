@@ -47,10 +47,11 @@ export function useDraft(): DraftState {
 
   useEffect(() => {
     if (toQuery(draft).toString() === written.current) return;
-    const timer = setTimeout(
-      () => navigate(addressOf(latest.current, step, isOnePage), { replace: true }),
-      WRITE_MS,
-    );
+    const timer = setTimeout(() => {
+      // A step that was gone to has the draft in its address already, and may not be drawn yet.
+      if (toQuery(latest.current).toString() === written.current) return;
+      navigate(addressOf(latest.current, step, isOnePage), { replace: true });
+    }, WRITE_MS);
     return () => clearTimeout(timer);
   }, [draft, step, isOnePage, addressOf]);
 
