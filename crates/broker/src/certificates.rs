@@ -6,8 +6,8 @@ use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use tacho_access::certificate_end_s;
@@ -21,26 +21,41 @@ use crate::mail::Mail;
 pub struct Certificates(Arc<Listeners>);
 
 struct Listeners {
-    servers: Vec<Arc<TlsServer>>,
+    servers: Mutex<Vec<Arc<TlsServer>>>,
     /// To the shards.
     remote: Remote<Mail>,
     failures: AtomicU64,
 }
 
 impl Certificates {
-    pub(crate) fn from_transports(transports: &[ServerTransport], remote: Remote<Mail>) -> Self {
-        let servers = transports.iter().filter_map(ServerTransport::tls).map(Arc::clone).collect();
+    /// Those of listeners, and further ones.
+    pub(crate) fn of(
+        transports: &[ServerTransport],
+        others: Option<Arc<TlsServer>>,
+        remote: Remote<Mail>,
+    ) -> Self {
+        let servers = transports.iter().filter_map(ServerTransport::tls).map(Arc::clone);
+        let servers = Mutex::new(servers.chain(others).collect());
         Self(Arc::new(Listeners { servers, remote, failures: AtomicU64::new(0) }))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.servers.is_empty()
+        self.servers().is_empty()
+    }
+
+    /// Those of another listener, if it has any.
+    pub(crate) fn add(&self, server: Option<&Arc<TlsServer>>) {
+        self.servers().extend(server.cloned());
+    }
+
+    fn servers(&self) -> MutexGuard<'_, Vec<Arc<TlsServer>>> {
+        self.0.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The files of the certificates in use, and when each ends, in seconds since 1970.
     pub(crate) fn ends(&self) -> Vec<(String, i64)> {
-        let servers = self.0.servers.iter();
-        let ends = servers.filter_map(|server| {
+        let servers = self.servers();
+        let ends = servers.iter().filter_map(|server| {
             let path = server.settings().cert.display().to_string();
             Some((path, certificate_end_s(&server.certificate())?))
         });
@@ -59,7 +74,7 @@ impl Certificates {
     pub fn reload(&self) -> Reloaded {
         let mut reloaded = Reloaded::default();
         let mut judges_anew = false;
-        for server in &self.0.servers {
+        for server in &*self.servers() {
             let cert = server.settings().cert.display();
             match server.reload() {
                 None => reloaded.unchanged += 1,
@@ -93,7 +108,7 @@ impl Certificates {
 
 impl fmt::Debug for Certificates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Certificates").field(&self.0.servers).finish()
+        f.debug_tuple("Certificates").field(&*self.servers()).finish()
     }
 }
 
@@ -129,6 +144,17 @@ pub struct SelfSigned {
     pub key: PathBuf,
 }
 
+impl SelfSigned {
+    /// The files in a folder, whether they are there or not.
+    pub fn within(folder: &Path) -> Self {
+        Self {
+            ca: folder.join("ca.pem"),
+            cert: folder.join("server.pem"),
+            key: folder.join("server.key"),
+        }
+    }
+}
+
 /// For tests: writes a new CA and a certificate for this machine to `folder`. The key of the CA is
 /// not kept, so it cannot sign anything else.
 ///
@@ -146,11 +172,7 @@ pub fn self_signed(
         }
     }
     let (ca, cert, key) = generate(names).map_err(io::Error::other)?;
-    let files = SelfSigned {
-        ca: folder.join("ca.pem"),
-        cert: folder.join("server.pem"),
-        key: folder.join("server.key"),
-    };
+    let files = SelfSigned::within(folder);
     std::fs::create_dir_all(folder)?;
     std::fs::write(&files.ca, ca)?;
     std::fs::write(&files.cert, cert)?;

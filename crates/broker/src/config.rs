@@ -6,6 +6,7 @@ mod address;
 mod alarms;
 mod bridge;
 mod certificate_login;
+mod changes;
 mod connections;
 mod durability;
 mod emqx;
@@ -14,6 +15,8 @@ mod foreign;
 mod http;
 mod http_backends;
 mod jwt;
+mod keys;
+mod layers;
 mod limits;
 mod listener;
 mod log;
@@ -27,6 +30,7 @@ mod sockets;
 mod sources;
 mod strategy;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -53,6 +57,7 @@ pub use foreign::PSK_REMEDY;
 pub use http::{BackendOrder, BodyFormat, HttpMethod, HttpSettings, OnUnavailable, SecretHeader};
 pub use http_backends::{HttpBackends, ListenerBackend};
 pub use jwt::{JwtSettings, KeyUrl, OnExpiry, TokenPlace};
+pub use keys::Applies;
 pub use limits::Limits;
 pub use listener::{Listener, RawListener, RawTls, Transport};
 pub use log::{LogArea, LogFormat, LogLevel, LogSettings};
@@ -71,6 +76,8 @@ pub use tacho_access::{PublishExcess, QueuePolicy};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawConfig {
+    /// A folder whose files belong to this one.
+    pub include: Option<PathBuf>,
     /// Addresses to listen on with plain TCP, `host:port` or a port on 127.0.0.1.
     #[serde(default, deserialize_with = "address::addresses")]
     pub listen: Option<Vec<SocketAddr>>,
@@ -130,10 +137,29 @@ pub struct RawConfig {
     /// The text of the file, for errors with line numbers.
     #[serde(skip)]
     pub source: Option<SourceText>,
-    /// Keys that were set elsewhere than in the file.
+    /// Keys that were set by flags and variables of their own.
     #[serde(skip)]
     pub given: Vec<(&'static str, ValueSource)>,
+    /// Where the values of files and of the environment come from, by key.
+    #[serde(skip)]
+    pub places: BTreeMap<String, (ValueSource, String)>,
 }
+
+/// When a change of each key that is in no section takes effect.
+const KEYS: [(&str, Applies); 12] = [
+    ("include", Applies::Restart),
+    ("listen", Applies::Live),
+    ("shards", Applies::Restart),
+    ("allow_anonymous", Applies::Live),
+    ("pin_shards", Applies::Restart),
+    ("response_information", Applies::Restart),
+    ("shared_subscription_strategy", Applies::Restart),
+    ("metrics", Applies::Restart),
+    ("metrics_allow_remote", Applies::Restart),
+    ("sys_interval_s", Applies::Restart),
+    ("outputs", Applies::Restart),
+    ("data_dir", Applies::Restart),
+];
 
 /// The complete and checked configuration.
 #[derive(Clone, Debug)]
@@ -178,18 +204,25 @@ pub struct Config {
 }
 
 impl RawConfig {
-    /// Reads a TOML file.
+    /// Reads a TOML file, with the files of the folder that it includes.
     ///
     /// # Errors
     /// The file cannot be read, is not TOML, or has an unknown key or a value of the wrong type.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Read { path: shown.clone(), source })?;
-        match toml::from_str(&text) {
-            Ok(raw) => Ok(Self { source: Some(SourceText { path: shown, text }), ..raw }),
-            Err(source) => Err(unparsed(shown, &text, source)),
-        }
+        layers::read(Some(path), std::iter::empty())
+    }
+
+    /// The same, with variables of the environment: `TACHO_BROKER__LIMITS__SESSIONS_MAX` is
+    /// `sessions_max` in `[limits]`. They take the place of what the file has; without a file they
+    /// are all there is.
+    ///
+    /// # Errors
+    /// See [`RawConfig::read`]; a variable names no key, or has a value that does not fit.
+    pub fn read_with(
+        path: Option<&Path>,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        layers::read(path, environment)
     }
 
     /// Fills in the defaults and checks all settings.
@@ -241,7 +274,7 @@ impl RawConfig {
         let response_information = response_information(self.response_information)?;
         output_targets(&self.outputs)?;
         let bridges = bridge::resolve(self.bridges, self.source.as_ref())?;
-        let sources = ConfigSources::new(self.source.as_ref(), self.given);
+        let sources = ConfigSources::new(self.places, self.given);
         Ok(Config {
             listeners,
             certificates_check_s: self.tls.check_s.unwrap_or(CERTIFICATES_CHECK_S),
@@ -384,6 +417,11 @@ impl Config {
     /// An output makes no sense.
     pub fn output_targets(&self) -> Result<Vec<OutputTarget>, ConfigError> {
         output_targets(&self.outputs)
+    }
+
+    /// The same with other listeners, and with these limits.
+    pub(crate) fn with_listeners(&self, listeners: Vec<Listener>, limits: &Limits) -> Self {
+        Self { listeners, limits: limits.clone(), ..self.clone() }
     }
 
     /// The durability levels of the sessions of each listener.

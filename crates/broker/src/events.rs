@@ -41,10 +41,12 @@ pub(crate) enum EventKind {
     AlarmRaised,
     /// That is well again.
     AlarmEnded,
+    /// A drain begins, goes on or ends.
+    Drain,
 }
 
 impl EventKind {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Connected,
         Self::Disconnected,
         Self::TakenOver,
@@ -56,6 +58,7 @@ impl EventKind {
         Self::BridgeDown,
         Self::AlarmRaised,
         Self::AlarmEnded,
+        Self::Drain,
     ];
 
     /// The name, as in answers.
@@ -72,6 +75,7 @@ impl EventKind {
             Self::BridgeDown => "bridge_down",
             Self::AlarmRaised => "alarm_raised",
             Self::AlarmEnded => "alarm_ended",
+            Self::Drain => "drain",
         }
     }
 }

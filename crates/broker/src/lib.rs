@@ -19,6 +19,7 @@ mod gate;
 mod hops;
 mod keys;
 mod line_file;
+mod listeners;
 mod login_answer;
 mod mail;
 mod memory;
@@ -29,6 +30,7 @@ mod policy;
 mod publish_limit;
 mod query;
 mod rate;
+mod reload;
 mod room;
 mod server;
 mod shard;
@@ -48,14 +50,14 @@ pub use authentication::{
 };
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
-    AccessSettings, AlarmSettings, BackendOrder, BodyFormat, BridgeConfig, CertificateClientId,
-    CertificateLogin, Config, ConfigError, ConnectionLimits, Durability, EffectiveValue,
-    EgressRule, HttpBackends, HttpMethod, HttpSettings, ImportKind, ImportNote, ImportedBridges,
-    IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, ListenerBackend, LogArea, LogFormat,
-    LogLevel, LogSettings, ManagementSettings, ManagementSocket, Mapping, OnDeny, OnExpiry,
-    OnRevoked, OnUnavailable, Overload, PSK_REMEDY, Password, PublishExcess, PublishLimits,
-    QueuePolicy, RawBridge, RawBridgeTls, RawConfig, RawListener, RawRule, RawTls, Remote,
-    RevokedQueue, SHARDS_MAX, Secret, SecretHeader, SessionTakeover, SharedStrategy,
+    AccessSettings, AlarmSettings, Applies, BackendOrder, BodyFormat, BridgeConfig,
+    CertificateClientId, CertificateLogin, Config, ConfigError, ConnectionLimits, Durability,
+    EffectiveValue, EgressRule, HttpBackends, HttpMethod, HttpSettings, ImportKind, ImportNote,
+    ImportedBridges, IngressRule, JwtSettings, KeyUrl, Level, Limits, Listener, ListenerBackend,
+    LogArea, LogFormat, LogLevel, LogSettings, ManagementSettings, ManagementSocket, Mapping,
+    OnDeny, OnExpiry, OnRevoked, OnUnavailable, Overload, PSK_REMEDY, Password, PublishExcess,
+    PublishLimits, QueuePolicy, RawBridge, RawBridgeTls, RawConfig, RawListener, RawRule, RawTls,
+    Remote, RevokedQueue, SHARDS_MAX, Secret, SecretHeader, SessionTakeover, SharedStrategy,
     SocketSettings, SourceText, SubscribeCheck, Template, TemplateError, TokenPlace, Transport,
     TrustedProxies, ValueSource, Values, import_emqx_bridges, parse_address,
 };
@@ -63,6 +65,7 @@ pub use control::{HealthCheck, SocketError, Unhealthy, management_folder};
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};
 pub use line_file::{LineFile, LineFileOptions, StuckFile};
+pub use reload::{ConfigChange, ReloadHooks, ReloadReport, Reloads};
 pub use server::{Broker, SharedSubscription, Stopper};
 pub use start_error::StartError;
 pub use stats::{ByQos, ByReason, Counter, Histogram, ShardStats, overload_effect};

@@ -6,6 +6,7 @@ use tacho_journal::{CommitSeq, MessageId, ReadError};
 use tacho_topic::{Group, RetainedCursor, TopicFilter, WaitingPlace};
 
 use crate::authentication::{AuthStep, ExchangeRef};
+use crate::config::Limits;
 use crate::delivery::{ForOne, LargeShared, Place, Receipt};
 use crate::gate::ConnectionPermits;
 use crate::keys::SessionRef;
@@ -51,6 +52,8 @@ pub(crate) enum Mail {
     LoggedIn(ExchangeRef, Box<LoginAnswer>),
     /// Users and access rules from now on.
     PolicyChanged(Arc<Policy>),
+    /// Limits from now on.
+    LimitsChanged(Arc<Limits>),
     /// Certificates of clients may be refused now that were accepted before.
     CertificatesJudgedAnew,
     /// Publish changed `$SYS` values.

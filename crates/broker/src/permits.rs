@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[repr(align(128))]
 pub(crate) struct Quota {
     used: AtomicUsize,
-    max: usize,
+    max: AtomicUsize,
 }
 
 /// One of them, until it is dropped.
@@ -17,13 +17,13 @@ pub(crate) struct Permit(Arc<Quota>);
 
 impl Quota {
     pub(crate) fn new(max: usize) -> Arc<Self> {
-        Arc::new(Self { used: AtomicUsize::new(0), max })
+        Arc::new(Self { used: AtomicUsize::new(0), max: AtomicUsize::new(max) })
     }
 
     /// Takes one, if there are fewer than the maximum.
     pub(crate) fn try_take(self: &Arc<Self>) -> Option<Permit> {
         let permit = self.take_before();
-        (permit.1 < self.max).then_some(permit.0)
+        (permit.1 < self.max()).then_some(permit.0)
     }
 
     /// Takes one in any case.
@@ -42,8 +42,14 @@ impl Quota {
         self.used.load(Ordering::Relaxed)
     }
 
+    #[inline]
     pub(crate) fn max(&self) -> usize {
-        self.max
+        self.max.load(Ordering::Relaxed)
+    }
+
+    /// What was taken stays taken.
+    pub(crate) fn set_max(&self, max: usize) {
+        self.max.store(max, Ordering::Relaxed);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Questions that the control plane asks shards, and their answers; and what it has them do.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -56,6 +56,16 @@ pub(crate) enum Query {
     Publishers(PublisherScan, Reply<ScannedPublishers>),
     /// Which of its clients were slow?
     SlowHistory(Reply<Vec<SlowRow>>),
+    /// Take no more clients; name them this server.
+    BeginDrain(Option<Arc<str>>, Reply<()>),
+    /// Send clients away, so many at most.
+    SendAway(usize, Reply<SentAway>),
+    /// Take clients again.
+    EndDrain(Reply<()>),
+    /// Accept connections from this socket, as from the listener with this number: whether it does.
+    Listen(usize, TcpListener, Reply<bool>),
+    /// Close the socket of the listener with this number.
+    CloseListener(usize, Reply<()>),
 }
 
 /// Asks for some of a shard's sessions.
@@ -337,6 +347,14 @@ pub(crate) enum NotPublished {
     OwnTopic,
     #[error("the queues of receivers or the journal take no more at present: try again later")]
     NoRoom,
+}
+
+/// Clients that were sent away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SentAway {
+    pub(crate) count: usize,
+    /// No client was left, from the first connection to the last one.
+    pub(crate) none_left: bool,
 }
 
 /// What becomes of the session of a client that is disconnected.

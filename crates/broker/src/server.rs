@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tacho_net::tls::TlsServer;
 use tacho_net::{FdLimit, Mailbox, Remote, bind, listen, mailboxes, raise_fd_limit};
 use tacho_output::{OutputSetting, Outputs};
 use tacho_topic::Group;
@@ -27,7 +28,9 @@ use crate::control::{
 use crate::durable::JournalError;
 use crate::durable::start::ShardPart;
 use crate::durable::threads::{IdleJournal, JournalThreads};
+use crate::listeners::{ListenerParts, Listening};
 use crate::mail::Mail;
+use crate::reload::Reloads;
 use crate::shard::{Authenticators, Shared};
 use crate::start_error::StartError;
 use crate::stats::ShardStats;
@@ -37,10 +40,10 @@ use crate::watcher::Watcher;
 pub(crate) use shard_threads::loop_limits;
 use shard_threads::{NewShard, Ready, loop_config, start_shard};
 
-/// Pending connections the kernel keeps of the listeners for HTTP.
-const HTTP_BACKLOG: u32 = 4096;
 /// File descriptors reserved for listeners, event loops, logs and refusals.
 const FDS_RESERVED: u64 = 128;
+/// Pending connections the kernel keeps of the listeners for HTTP.
+const HTTP_BACKLOG: u32 = 4096;
 /// A change of files of access control counts if they are the same after this time: what is written
 /// in between is read half.
 const CHANGE_CONFIRMED_AFTER: Duration = Duration::from_secs(1);
@@ -58,6 +61,8 @@ pub struct Broker {
     stats: Vec<Arc<ShardStats>>,
     certificates: Certificates,
     access: AccessControl,
+    reloads: Reloads,
+    listening: Arc<Listening>,
     /// They stop with the broker.
     _watchers: Vec<Watcher>,
     /// Present where the keys of tokens come from a URL.
@@ -125,6 +130,8 @@ impl Broker {
         let listeners = bind_all(&config)?;
         let metrics = config.metrics.map(bind_one).transpose()?;
         let store = ManagementStore::open(&config.management)?;
+        // Without the bridges that operators have made: a reload leaves those alone.
+        let written = config.clone();
         let stored = BridgeStore::open(&config.management, &mut config.bridges)?;
         let outputs = OutputSetting { targets: config.output_targets()?, cpus: Vec::new() };
         let outputs = Outputs::start(&outputs)?;
@@ -132,21 +139,24 @@ impl Broker {
             listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(
                 |source| StartError::Bind { address: config.listeners[0].address, source },
             )?;
-        let doors = open_doors(&config, &addresses)?;
+        let management_tls = config.management.open_tls()?;
+        let doors = open_doors(&config, &addresses, management_tls.clone())?;
         let connections_max = connections_max(&config, fd_limit);
         let sockets_max = descriptors_for_sockets(fd_limit);
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
-        let certificates = Certificates::from_transports(&transports, remote.clone());
+        let certificates = Certificates::of(&transports, management_tls, remote.clone());
         let (audit, audit_thread) = start_audit(&config)?;
         let access =
             AccessControl::open(&config, remote.clone(), audit).map_err(ConfigError::Access)?;
         access.begin_with_bans(store.applied_bans());
         let keys = KeyFetcher::new(config.access.jwt.as_ref())?;
         let wanted = keys.as_ref().map(KeyFetcher::wanted);
-        let shared_access = share_access(&config, &access, &remote, wanted.as_ref())?;
+        let listener_parts = Arc::new(ListenerParts::of(&config, transports));
+        let parts_of_access = (&access, Arc::clone(&listener_parts));
+        let shared_access = share_access(&config, parts_of_access, &remote, wanted.as_ref())?;
         let maxima = (connections_max, sockets_max);
-        let mut shared = Shared::new(&config, transports, shared_access, maxima);
+        let mut shared = Shared::new(&config, listener_parts, shared_access, maxima);
         shared.authenticators =
             Some(Authenticators { methods: auth_methods, remote: remote.clone() });
         shared.set_bridges(Bridges::open(&config)?);
@@ -155,6 +165,11 @@ impl Broker {
         let journal = start_journal(&config, idle_journal, &shared, &remote)?;
         let watchers =
             start_watchers(&config, &certificates, &access).map_err(StartError::Control)?;
+        let listening = Arc::new(Listening::of(&addresses, &config.listeners));
+        let of_files = (certificates.clone(), access.clone());
+        let possible = descriptors_for_sockets(fd_limit) - REFUSALS_MAX;
+        let reloads =
+            Reloads::new(&written, of_files, (&shared, &listening), remote.clone(), possible);
         let key_thread = keys.map(|keys| keys.start(access.clone())).transpose();
         let mut broker = Self {
             addresses,
@@ -165,6 +180,8 @@ impl Broker {
             stats: Vec::new(),
             certificates,
             access,
+            reloads,
+            listening,
             _watchers: watchers,
             _key_thread: key_thread.map_err(StartError::Control)?,
             control: None,
@@ -212,19 +229,20 @@ impl Broker {
         (metrics, outputs): (Option<TcpListener>, Outputs),
         (store, bridges, doors): (ManagementStore, BridgeStore, Doors),
     ) -> Result<(), StartError> {
-        let mut view = View::new(self.stats.clone(), self.remote.clone(), self.connections_max);
+        let connections = Arc::clone(&self.shared.connections);
+        let mut view = View::new(self.stats.clone(), self.remote.clone(), connections);
         view.journal = self.shared.durable.as_ref().map(|durable| durable.journal.clone());
         view.bridges = Arc::clone(&self.shared.bridges_now);
         view.access = Some(self.access.clone());
         view.certificates = Some(self.certificates.clone()).filter(|all| !all.is_empty());
+        view.listens(Arc::clone(&self.listening));
         let sys_interval = Duration::from_secs(u64::from(config.sys_interval_s));
         let port = self.addresses.first().map_or(0, SocketAddr::port);
         let managed = ManagedBroker {
             shared: Arc::clone(&self.shared),
             access: self.access.clone(),
-            certificates: self.certificates.clone(),
+            reloads: self.reloads.clone(),
             config,
-            addresses: self.addresses.clone(),
             store,
             bridges,
         };
@@ -270,6 +288,14 @@ impl Broker {
         self.control.as_ref().and_then(Control::management_address)
     }
 
+    /// The address of the management API by HTTP as a URL, if one is configured.
+    pub fn management_url(&self) -> Option<String> {
+        let address = self.management_address()?;
+        let is_encrypted = self.control.as_ref().is_some_and(Control::management_is_encrypted);
+        let scheme = if is_encrypted { "https" } else { "http" };
+        Some(format!("{scheme}://{address}"))
+    }
+
     /// The addresses listened on, with the ports that the system chose where 0 was configured.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -288,6 +314,11 @@ impl Broker {
     /// The files of access control.
     pub const fn access(&self) -> &AccessControl {
         &self.access
+    }
+
+    /// Reads the configuration and what it names again.
+    pub const fn reloads(&self) -> &Reloads {
+        &self.reloads
     }
 
     /// Each shard's counters.
@@ -316,7 +347,8 @@ impl Broker {
     /// # Errors
     /// The system gives no descriptors for it.
     pub fn health(&self) -> io::Result<HealthCheck> {
-        let view = View::new(self.stats.clone(), self.remote.clone(), self.connections_max);
+        let connections = Arc::clone(&self.shared.connections);
+        let view = View::new(self.stats.clone(), self.remote.clone(), connections);
         HealthCheck::new(view)
     }
 
@@ -367,13 +399,17 @@ impl Stopper {
 }
 
 /// Opens the socket and the listener of the management API, if there are any.
-fn open_doors(config: &Config, addresses: &[SocketAddr]) -> Result<Doors, StartError> {
+fn open_doors(
+    config: &Config,
+    addresses: &[SocketAddr],
+    tls: Option<Arc<TlsServer>>,
+) -> Result<Doors, StartError> {
     let settings = &config.management;
     let listener = settings.listen.map(bind_one).transpose()?;
     let port = addresses.first().map_or(0, SocketAddr::port);
     let socket =
         BoundSocket::open(settings.socket.as_ref(), port).map_err(StartError::ManagementSocket)?;
-    Ok(Doors { socket, listener })
+    Ok(Doors { socket, listener, tls })
 }
 
 /// Opens the audit log, if there is one, and starts its thread.
@@ -413,7 +449,7 @@ fn start_watchers(
 /// ask backends are started.
 fn share_access(
     config: &Config,
-    access: &AccessControl,
+    (access, listeners): (&AccessControl, Arc<ListenerParts>),
     remote: &Remote<Mail>,
     wanted: Option<&KeysWanted>,
 ) -> Result<SharedAccess, StartError> {
@@ -429,7 +465,7 @@ fn share_access(
     let (backends, healths) = (Backend::open_all(config)?, access.backends());
     let backends = Backend::start_all(backends, healths, &access.unix_offset(), remote);
     let backends = backends.map_err(StartError::Logins)?;
-    let shared = SharedAccess::new(config, access, logins, backends);
+    let shared = SharedAccess::new(config, listeners, access, logins, backends);
     shared.map_err(|error| StartError::Logins(io::Error::other(error)))
 }
 

@@ -23,6 +23,7 @@ use crate::durable::reader::Reader;
 use crate::durable::start::{ShardPart, journal_options};
 use crate::durable::threads::{RecoveredBroker, recover};
 use crate::durable::{Durable, JournalError, WallClock};
+use crate::listeners::ListenerParts;
 use crate::mail::Mail;
 use crate::query::{ClientFilter, ClientScan, Query, ScanOrder, ScannedClients};
 use crate::server::loop_limits;
@@ -164,7 +165,7 @@ impl Cluster {
             0 => usize::MAX / 2,
             max => max,
         };
-        let transports = config.open_transports()?;
+        let listeners = Arc::new(ListenerParts::of(config, config.open_transports()?));
         let boxes = mailboxes::<Mail>(config.shards);
         let remote = boxes[0].remote();
         let access = AccessControl::open(config, remote.clone(), Audit::default())
@@ -173,9 +174,10 @@ impl Cluster {
         let logins = Logins::Simulated(Arc::clone(&simulated_logins));
         // Invariant: a machine that runs tests has random numbers.
         let shared_access =
-            SharedAccess::new(config, &access, logins, Vec::new()).expect("randomness");
+            SharedAccess::new(config, Arc::clone(&listeners), &access, logins, Vec::new())
+                .expect("randomness");
         let maxima = (connections_max, usize::MAX);
-        let mut shared = Shared::new(config, transports, shared_access, maxima);
+        let mut shared = Shared::new(config, listeners, shared_access, maxima);
         let methods = AuthMethods::default();
         shared.authenticators = Some(Authenticators { methods, remote: remote.clone() });
         shared.set_bridges(Bridges::open(config)?);

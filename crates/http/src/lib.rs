@@ -24,6 +24,7 @@ mod places;
 mod problem;
 mod role;
 mod serve;
+mod tls;
 
 pub use credentials::{bearer, hex, is_same};
 pub use limits::{Counters, Limits};
@@ -31,4 +32,5 @@ pub use openapi::{ApiDescription, Operation, RequestBody};
 pub use places::Peer;
 pub use problem::{ApiError, Problem, body, json};
 pub use role::Role;
-pub use serve::{serve, serve_socket};
+pub use serve::{serve, serve_socket, serve_tls};
+pub use tls::TlsSource;

@@ -13,6 +13,7 @@ use crate::answering;
 use crate::limits::{Counters, Limits};
 use crate::listener::{Accept, BoundedListener, OwnSocket};
 use crate::places::{Place, Places};
+use crate::tls::{TlsListener, TlsSource};
 
 /// Serves `router` on a non-blocking `listener` until `end` has come; connections then have
 /// [`Limits::farewell`] to end.
@@ -27,6 +28,21 @@ pub async fn serve(
     end: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
+    serve_on(listener, router, Places::new(limits, counters), end).await
+}
+
+/// The same over TLS, with the settings that `source` has for each connection.
+///
+/// # Errors
+/// When the listener cannot be used by this runtime.
+pub async fn serve_tls(
+    (listener, source): (TcpListener, TlsSource),
+    router: Router,
+    limits: Limits,
+    counters: Arc<Counters>,
+    end: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let listener = TlsListener { listener: tokio::net::TcpListener::from_std(listener)?, source };
     serve_on(listener, router, Places::new(limits, counters), end).await
 }
 

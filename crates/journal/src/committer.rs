@@ -16,7 +16,7 @@ use crate::frame::Header;
 use crate::id::{CommitSeq, SegmentId};
 use crate::index::FrameAt;
 use crate::pool::Unused;
-use crate::segment::{Segment, file_name};
+use crate::segment::{Freed, Segment, file_name};
 use crate::settle;
 use crate::shared::Shared;
 use crate::storage::is_full;
@@ -276,7 +276,7 @@ impl Committer {
     fn open_tail(&mut self) -> Result<(), Held> {
         let ready = self.shared.pool.take(&self.shared).map_err(Held::from_error)?;
         let (file, bytes) = (Arc::clone(&ready.file), ready.bytes.into());
-        let segment = Segment { file, bytes, suspect: false };
+        let segment = Segment::new(file, bytes);
         self.shared.segments.insert(ready.id, segment);
         self.tail = Some(Tail::new(ready, self.shared.salt, self.shared.owner));
         Ok(())
@@ -432,10 +432,14 @@ impl Committer {
         while let Some((_, segment)) = self.freed.front().filter(|(frame, _)| *frame <= self.synced)
         {
             let segment = *segment;
+            let freed = self.shared.segments.free(segment);
+            if matches!(freed, Freed::Pinned) {
+                return;
+            }
             self.freed.pop_front();
-            let Some(removed) = self.shared.segments.remove(segment) else { continue };
-            let unused = Unused { name: file_name(segment), sound: !removed.suspect };
-            self.shared.pool.give_back(unused);
+            let Freed::Removed(removed) = freed else { continue };
+            let sound = !removed.suspect && !removed.lent;
+            self.shared.pool.give_back(Unused { name: file_name(segment), sound });
         }
     }
 

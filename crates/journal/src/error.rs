@@ -41,6 +41,15 @@ pub enum OpenError {
         /// The directory.
         directory: String,
     },
+    /// The directory is a backup.
+    #[error(
+        "{directory} is a backup, whose files may belong to another directory as well: \
+         `tacho journal restore {directory} DIR` makes a data directory of it"
+    )]
+    Backup {
+        /// The directory.
+        directory: String,
+    },
     /// Written by a version of Tacho whose format this one does not know.
     #[error(
         "{file} has format {found}, this version reads and writes format {known}: \

@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::backup_list::{BackupList, LIST_NAME};
 use crate::error::{OpenError, ReadError};
 use crate::frame::FORMAT;
 use crate::id::{MessageId, SegmentId};
@@ -18,6 +19,8 @@ use crate::storage::{Files, Storage, StorageFile};
 /// A data directory, opened for inspection.
 pub struct Inspection {
     recovery: Recovery,
+    /// What is missing in a backup.
+    missing: Vec<String>,
     _lock: Option<Lock>,
 }
 
@@ -81,6 +84,8 @@ pub enum Problem {
     Unresolved(u64),
     /// Commits of a process that another one had taken the directory over from.
     Foreign(recovery::Foreign),
+    /// Something is missing in a backup.
+    Incomplete(String),
     /// A message that is needed and cannot be read.
     Unreadable {
         /// Which one.
@@ -95,6 +100,7 @@ impl std::fmt::Display for Problem {
         match self {
             Self::Damage(damage) => damage.fmt(formatter),
             Self::Foreign(foreign) => foreign.fmt(formatter),
+            Self::Incomplete(what) => write!(formatter, "the backup is not complete: {what}"),
             Self::Unresolved(count) => {
                 write!(formatter, "{count} entries or keys refer to messages that are lost")
             }
@@ -117,10 +123,20 @@ impl Inspection {
         let files = Files::within(lock.directory(), true);
         let files = files.map_err(OpenError::io(format!("cannot open {name}")))?;
         let recovery = recovery::read(&files)?;
-        if recovery.segments.is_empty() && recovery.unused.is_empty() {
+        let is_empty = recovery.segments.is_empty() && recovery.unused.is_empty();
+        if is_empty && files.open(LIST_NAME).is_err() {
             return Err(OpenError::NoJournal { directory: name.to_string() });
         }
-        Ok(Self { recovery, _lock: Some(lock) })
+        let list = BackupList::read(&files);
+        let list = list.map_err(OpenError::io(format!("cannot read {name}/{LIST_NAME}")))?;
+        let missing = list.map_or_else(Vec::new, |list| match list {
+            Ok(list) => {
+                let ends = list.ends_otherwise(recovery.last_frame);
+                list.missing(&files).into_iter().chain(ends).collect()
+            }
+            Err(why) => vec![why.to_owned()],
+        });
+        Ok(Self { recovery, missing, _lock: Some(lock) })
     }
 
     /// Reads the journal on any storage, which must not be in use meanwhile.
@@ -129,7 +145,7 @@ impl Inspection {
     ///
     /// If it cannot be read or has a format that is not known.
     pub fn open_on(storage: &impl Storage) -> Result<Self, OpenError> {
-        Ok(Self { recovery: recovery::read(storage)?, _lock: None })
+        Ok(Self { recovery: recovery::read(storage)?, missing: Vec::new(), _lock: None })
     }
 
     /// How reading the log went.
@@ -164,7 +180,8 @@ impl Inspection {
     #[must_use]
     pub fn check(&self) -> Vec<Problem> {
         let Recovery { index, report, .. } = &self.recovery;
-        let mut problems: Vec<_> = report.damage.iter().cloned().map(Problem::Damage).collect();
+        let mut problems: Vec<_> = self.missing.iter().cloned().map(Problem::Incomplete).collect();
+        problems.extend(report.damage.iter().cloned().map(Problem::Damage));
         problems.extend(report.foreign.iter().cloned().map(Problem::Foreign));
         if report.unresolved > 0 {
             problems.push(Problem::Unresolved(report.unresolved));

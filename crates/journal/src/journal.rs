@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::backup::{self, Backup, BackupError};
+use crate::backup_list::LIST_NAME;
 use crate::committer::Committer;
 use crate::error::OpenError;
 use crate::id::{CommitSeq, MessageId, QueueId};
@@ -44,6 +46,9 @@ impl Journal {
         let lock = Lock::take(directory)?;
         let what = || format!("cannot open {}", directory.display());
         let files = Files::within(lock.directory(), false).map_err(OpenError::io(what()))?;
+        if files.open(LIST_NAME).is_ok() {
+            return Err(OpenError::Backup { directory: directory.display().to_string() });
+        }
         Self::open_locked(Arc::new(files), options, Some(lock))
     }
 
@@ -128,6 +133,28 @@ impl Journal {
     #[must_use]
     pub fn read(&self, ids: &[MessageId]) -> Vec<(MessageId, Body)> {
         read::messages(&self.shared, ids)
+    }
+
+    /// Makes a backup in a directory, which must not be there or be empty: the content up to the
+    /// newest commit at this moment. Its files are shared with the log where the file system can do
+    /// that. Blocks, so shards must not call it; commits go on meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// If another one is being made, the disk fails, or something cannot be read or written. Then
+    /// there is no backup.
+    pub fn back_up(&self, directory: &Path) -> Result<Backup, BackupError> {
+        backup::make(&self.shared, directory)
+    }
+
+    /// The same into any storage, which must be empty.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::back_up`].
+    #[cfg(feature = "sim")]
+    pub fn back_up_to(&self, target: &dyn Storage) -> Result<Backup, BackupError> {
+        backup::fill(&self.shared, target, &|_| Err(std::io::ErrorKind::Unsupported.into()))
     }
 
     /// Counters and gauges.

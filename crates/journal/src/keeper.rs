@@ -123,6 +123,10 @@ impl Pool {
     }
 
     fn recycle(&self, shared: &Shared, unused: Unused, id: SegmentId) -> io::Result<Option<Ready>> {
+        if shared.storage.is_linked(&unused.name) {
+            // A backup has it, of this process or of an earlier one.
+            return self.remove(shared, unused).map(|()| None);
+        }
         let name = file_name(id);
         match shared.storage.rename(&unused.name, &name) {
             Ok(()) => {}

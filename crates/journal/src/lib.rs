@@ -77,6 +77,13 @@
 //! that no client can send a body that would be accepted as a frame. [`Journal::read`] reads bodies
 //! back from the disk later.
 //!
+//! # Backups
+//!
+//! [`Journal::back_up`] makes a consistent copy while commits go on: the log up to one commit.
+//! Segments before its last one do not change any more and are linked, so that a backup costs
+//! little time and space; files that a backup has are removed instead of recycled. A shard waits
+//! for none of this. [`restore`] makes a data directory of a backup.
+//!
 //! One process uses a data directory at a time, by locks on the directory itself and on the file
 //! `lock` in it; `tacho journal` may inspect it ([`Inspection`]) while no broker runs. All names
 //! are looked up in the directory that was locked. If its path leads elsewhere meanwhile, nothing
@@ -91,6 +98,8 @@
 pub mod sim;
 pub mod storage;
 
+mod backup;
+mod backup_list;
 mod blocks;
 mod buffers;
 mod commit_frame;
@@ -127,6 +136,7 @@ mod transient;
 mod troubles;
 mod writer;
 
+pub use backup::{Backup, BackupError, restore};
 pub use commit_thread::CommitThread;
 pub use committer::{Committer, Step};
 pub use error::{OpenError, ReadError};

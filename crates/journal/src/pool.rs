@@ -20,7 +20,7 @@ pub(crate) struct Ready {
 /// A file that is no longer needed.
 pub(crate) struct Unused {
     pub(crate) name: String,
-    /// No operation on it has failed.
+    /// No operation on it has failed, and no backup has it.
     pub(crate) sound: bool,
 }
 

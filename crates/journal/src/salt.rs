@@ -17,7 +17,8 @@ use crate::frame::Header;
 use crate::id::SegmentId;
 use crate::storage::{Storage, read_patiently, write_all_at};
 
-const NAME: &str = "salt";
+/// The name of its file.
+pub(crate) const NAME: &str = "salt";
 const NEW_NAME: &str = "salt.new";
 const BYTES: usize = 24;
 const MAGIC: [u8; 4] = *b"tslt";

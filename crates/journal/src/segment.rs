@@ -31,6 +31,52 @@ pub(crate) struct Segment {
     pub(crate) bytes: u64,
     /// An operation on it has failed: its file is not recycled.
     pub(crate) suspect: bool,
+    /// A backup has its file, which is not recycled either.
+    pub(crate) lent: bool,
+}
+
+impl Segment {
+    /// A segment of which nothing bad is known.
+    pub(crate) const fn new(file: Arc<dyn StorageFile>, bytes: u64) -> Self {
+        Self { file, bytes, suspect: false, lent: false }
+    }
+}
+
+/// What becomes of a segment without live records.
+pub(crate) enum Freed {
+    /// It stays in the table for the moment.
+    Pinned,
+    /// It is in the table no more.
+    Gone,
+    /// It was in the table.
+    Removed(Segment),
+}
+
+/// No segment is freed until this is dropped.
+pub(crate) struct Pinned<'a>(&'a Segments);
+
+impl Pinned<'_> {
+    /// All segments, the oldest first.
+    pub(crate) fn all(&self) -> Vec<(SegmentId, Segment)> {
+        let all = self.0.lock();
+        all.segments.iter().map(|(id, segment)| (*id, segment.clone())).collect()
+    }
+
+    /// The files of these are not recycled from now on.
+    pub(crate) fn lend(&self, ids: impl Iterator<Item = SegmentId>) {
+        let mut all = self.0.lock();
+        for id in ids {
+            if let Some(segment) = all.segments.get_mut(&id) {
+                segment.lent = true;
+            }
+        }
+    }
+}
+
+impl Drop for Pinned<'_> {
+    fn drop(&mut self) {
+        self.0.lock().is_pinned = false;
+    }
 }
 
 /// The segments of the log. The committer adds new ones and removes free ones.
@@ -42,6 +88,16 @@ struct SegmentTable {
     segments: BTreeMap<SegmentId, Segment>,
     /// Their total size.
     bytes: u64,
+    /// None is freed.
+    is_pinned: bool,
+}
+
+impl SegmentTable {
+    fn remove(&mut self, id: SegmentId) -> Option<Segment> {
+        let removed = self.segments.remove(&id)?;
+        self.bytes -= removed.bytes;
+        Some(removed)
+    }
 }
 
 impl Segments {
@@ -53,10 +109,22 @@ impl Segments {
     }
 
     pub(crate) fn remove(&self, id: SegmentId) -> Option<Segment> {
+        self.lock().remove(id)
+    }
+
+    /// Removes a segment without live records, unless none is freed at present.
+    pub(crate) fn free(&self, id: SegmentId) -> Freed {
         let mut all = self.lock();
-        let removed = all.segments.remove(&id)?;
-        all.bytes -= removed.bytes;
-        Some(removed)
+        if all.is_pinned {
+            return Freed::Pinned;
+        }
+        all.remove(id).map_or(Freed::Gone, Freed::Removed)
+    }
+
+    /// Frees no segment for now; `None` if that is so already.
+    pub(crate) fn pin(&self) -> Option<Pinned<'_>> {
+        let was_pinned = std::mem::replace(&mut self.lock().is_pinned, true);
+        (!was_pinned).then_some(Pinned(self))
     }
 
     pub(crate) fn get(&self, id: SegmentId) -> Option<Segment> {
@@ -116,7 +184,7 @@ mod tests {
         let file = disk.create("a").expect("created");
         let segments = Segments::default();
         for (number, bytes) in [(1, 10), (2, 20), (2, 25)] {
-            let segment = Segment { file: Arc::clone(&file), bytes, suspect: false };
+            let segment = Segment::new(Arc::clone(&file), bytes);
             segments.insert(SegmentId::new(number), segment);
         }
         assert_eq!(segments.sum(), (2, 35));

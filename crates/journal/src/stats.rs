@@ -110,6 +110,10 @@ pub struct Stats {
     pub lost_frames: Counter,
     /// Times the backlog of a writer exceeded its limit.
     pub pressed: Counter,
+    /// Backups that were made.
+    pub backups: Counter,
+    /// Backups that failed.
+    pub backup_errors: Counter,
     /// Segments of the log.
     pub segments: Counter,
     /// Bytes of these segments.

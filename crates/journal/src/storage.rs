@@ -5,6 +5,7 @@
 mod files;
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 pub use files::Files;
@@ -36,6 +37,16 @@ pub trait Storage: Send + Sync {
 
     /// Removes a file; open handles stay valid.
     fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Gives a file a second name in another directory.
+    fn link(&self, _name: &str, _directory: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Whether a file has a second name, and what is written to it would appear there as well.
+    fn is_linked(&self, _name: &str) -> bool {
+        false
+    }
 
     /// Returns once all current names are on the disk.
     fn sync_names(&self) -> io::Result<()>;

@@ -1,9 +1,10 @@
 //! The commands of a loop: the methods of [`Net`] for handlers.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
+use mio::Interest;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::budget::TurnBudget;
@@ -11,6 +12,7 @@ use crate::conn::{ClientEnd, Closed, Conn, ConnId, Demand, Filtering, Phase};
 use crate::counters::Counters;
 use crate::filter::Filter;
 use crate::handover::Detached;
+use crate::listener::{LISTENERS_MAX, Listener, token_of};
 use crate::net::{Handler, Net};
 use crate::output::Output;
 use crate::peer_certificates::PeerCertificates;
@@ -223,10 +225,46 @@ impl<H: Handler> Net<H> {
         self.accept_gap_ns = gap_ns;
     }
 
-    /// Closes the listening sockets of this loop. Peers in the backlog are refused once no other
-    /// loop has a clone of the socket.
+    /// Accepts connections from a socket: [`Handler::accepted`] gets `index` with them. The one
+    /// that had the index before is closed. Not to be called from [`Handler::accepted`].
+    ///
+    /// # Errors
+    /// The index is too large, or the system refuses.
+    pub fn listen(&mut self, index: usize, socket: TcpListener) -> io::Result<()> {
+        if index >= LISTENERS_MAX {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many listeners"));
+        }
+        let mut listener = Listener::new(socket)?;
+        if let Some(registry) = &self.registry {
+            registry.register(&mut listener.socket, token_of(index), Interest::READABLE)?;
+        }
+        self.close_listener(index);
+        if index >= self.listeners.len() {
+            self.listeners.resize_with(index + 1, || None);
+        }
+        // Invariant: there are more than `index` places.
+        self.listeners[index] = Some(listener);
+        Ok(())
+    }
+
+    /// Closes a listening socket of this loop. Peers in its backlog are refused once no other loop
+    /// has a clone of it. Not to be called from [`Handler::accepted`].
+    pub fn close_listener(&mut self, index: usize) {
+        let Some(mut listener) = self.listeners.get_mut(index).and_then(Option::take) else {
+            return;
+        };
+        if let Some(registry) = &self.registry {
+            // The kernel would report events as long as another loop has a clone. A socket that it
+            // does not know reports none.
+            let _ = registry.deregister(&mut listener.socket);
+        }
+    }
+
+    /// Closes all listening sockets of this loop; none can be opened again. Peers in the backlog
+    /// are refused once no other loop has a clone of the socket.
     pub fn stop_listening(&mut self) {
         self.listening = false;
+        self.listeners.clear();
     }
 
     /// Closes a connection after its output. Input stops at once; `closed` with [`Closed::ByUs`] is

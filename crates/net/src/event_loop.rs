@@ -3,14 +3,14 @@
 use std::io;
 use std::time::Duration;
 
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Poll, Token};
 
 use crate::alarm::Alarm;
 use crate::clock;
 use crate::config::LoopConfig;
 use crate::conn::{Conn, Phase};
 use crate::cpus::bind_to_cpus;
-use crate::listener::{Accepted, Listener, Reserve};
+use crate::listener::{Accepted, Listener, Reserve, index_of};
 use crate::mailbox::{MailRoom, Mailbox};
 use crate::net::{Handler, Net, Next};
 use crate::reading::ReadBuffer;
@@ -20,8 +20,6 @@ use crate::turn::NEWCOMER_UNITS;
 /// Tokens of connections are their indices; other tokens count down from the largest number.
 const WAKE: Token = Token(usize::MAX);
 const ALARM: Token = Token(usize::MAX - 1);
-const FIRST_LISTENER: usize = usize::MAX - 2;
-const LISTENERS_MAX: usize = 1 << 12;
 /// While this many newcomers wait to be served, further peers stay in the kernel's backlog.
 const NEWCOMERS_WAITING_MAX: usize = 1024;
 
@@ -30,7 +28,6 @@ pub struct Loop<H: Handler> {
     poll: Poll,
     events: Events,
     alarm: Alarm,
-    listeners: Vec<Listener>,
     reserve: Reserve,
     buffer: ReadBuffer,
     net: Net<H>,
@@ -51,21 +48,14 @@ impl<H: Handler> Loop<H> {
         let mail = MailRoom::new(mailbox);
         mail.register(registry, WAKE)?;
         let alarm = Alarm::new(registry, ALARM)?;
-        if config.listeners.len() > LISTENERS_MAX {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many listeners"));
+        let listeners = std::mem::take(&mut config.listeners);
+        let mut net = Net::new(&config, mail, Some(registry.try_clone()?), clock::now_ns());
+        for (index, socket) in listeners.into_iter().enumerate() {
+            net.listen(index, socket)?;
         }
-        let mut listeners = Vec::new();
-        for (index, socket) in std::mem::take(&mut config.listeners).into_iter().enumerate() {
-            let mut listener = Listener::new(socket)?;
-            let token = Token(FIRST_LISTENER - index);
-            registry.register(&mut listener.socket, token, Interest::READABLE)?;
-            listeners.push(listener);
-        }
-        let net = Net::new(&config, mail, Some(registry.try_clone()?), clock::now_ns());
         Ok(Self {
             events: Events::with_capacity(config.events_per_turn_max.max(1)),
             alarm,
-            listeners,
             reserve: Reserve::new(),
             buffer: ReadBuffer::new(net.limits.read_buffer_bytes),
             net,
@@ -99,14 +89,8 @@ impl<H: Handler> Loop<H> {
 
     fn turn(&mut self, handler: &mut H) -> Next {
         self.record_events();
-        let (listeners, reserve) = (&mut self.listeners, &mut self.reserve);
-        let next = self.net.turn(handler, &mut self.buffer, |net, handler| {
-            accept(net, handler, listeners, reserve);
-        });
-        if !self.net.listening {
-            self.listeners.clear();
-        }
-        next
+        let reserve = &mut self.reserve;
+        self.net.turn(handler, &mut self.buffer, |net, handler| accept(net, handler, reserve))
     }
 
     /// Waits for events, or polls once if there is work already.
@@ -175,7 +159,7 @@ impl<H: Handler> Loop<H> {
 
     /// When the next turn must begin; `u64::MAX` if nothing is scheduled.
     fn deadline_ns(&self, next: Next) -> u64 {
-        let listeners = self.listeners.iter().map(Listener::due_ns);
+        let listeners = self.net.listeners.iter().flatten().map(Listener::due_ns);
         listeners.fold(self.net.deadline_ns(next), u64::min)
     }
 
@@ -185,12 +169,14 @@ impl<H: Handler> Loop<H> {
             match event.token() {
                 WAKE => {}
                 ALARM => self.alarm.expired(),
-                Token(token) if token > FIRST_LISTENER - LISTENERS_MAX => {
-                    if let Some(listener) = self.listeners.get_mut(FIRST_LISTENER - token) {
-                        listener.ready = true;
+                token => match index_of(token) {
+                    Some(index) => {
+                        if let Some(Some(listener)) = self.net.listeners.get_mut(index) {
+                            listener.ready = true;
+                        }
                     }
-                }
-                Token(index) => self.net.note_event(index, event),
+                    None => self.net.note_event(token.0, event),
+                },
             }
         }
         if self.net.catch_up.is_under_way() {
@@ -200,26 +186,21 @@ impl<H: Handler> Loop<H> {
     }
 }
 
-fn accept<H: Handler>(
-    net: &mut Net<H>,
-    handler: &mut H,
-    listeners: &mut [Listener],
-    reserve: &mut Reserve,
-) {
+fn accept<H: Handler>(net: &mut Net<H>, handler: &mut H, reserve: &mut Reserve) {
     if !net.listening || net.newcomers.len() >= NEWCOMERS_WAITING_MAX {
         return;
     }
     let now_ns = net.now_ns;
-    for (index, listener) in listeners.iter_mut().enumerate() {
-        if listener.due_ns() > now_ns {
-            continue;
-        }
+    for index in 0..net.listeners.len() {
+        let place = net.listeners.get_mut(index);
+        let due = place.and_then(|place| place.take_if(|listener| listener.due_ns() <= now_ns));
+        let Some(mut listener) = due else { continue };
         // Refusals count as well, so that a turn ends even when descriptors have run out.
         for attempt in 0..net.limits.accepts_per_turn_max {
             if attempt > 0 && !net.budget.charge(NEWCOMER_UNITS) {
                 break;
             }
-            match reserve.accept(listener, now_ns) {
+            match reserve.accept(&mut listener, now_ns) {
                 Accepted::Stream(stream) => {
                     net.counters.accepted += 1;
                     let mut conn = Conn::new(Stream::Tcp(stream), Phase::Open);
@@ -235,6 +216,10 @@ fn accept<H: Handler>(
                 Accepted::Gone => {}
                 Accepted::Nothing => break,
             }
+        }
+        // It is gone if the handler has stopped listening.
+        if let Some(place) = net.listeners.get_mut(index) {
+            *place = Some(listener);
         }
     }
 }

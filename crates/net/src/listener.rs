@@ -4,9 +4,14 @@ use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
+use mio::Token;
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
+/// Listening sockets of a loop.
+pub(crate) const LISTENERS_MAX: usize = 1 << 12;
+/// Their tokens count down from this one; the two above are the loop's own.
+const FIRST_TOKEN: usize = usize::MAX - 2;
 /// The pause after an attempt that could neither accept nor refuse a peer.
 const ACCEPT_PAUSE_NS: u64 = 50_000_000;
 
@@ -52,6 +57,16 @@ pub fn listen(addr: SocketAddr, settings: &ListenSettings) -> io::Result<TcpList
     socket.listen(i32::try_from(settings.backlog).unwrap_or(i32::MAX))?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
+}
+
+/// The token of a listening socket.
+pub(crate) const fn token_of(index: usize) -> Token {
+    Token(FIRST_TOKEN - index)
+}
+
+/// The listening socket with this token; `None` for tokens of connections.
+pub(crate) const fn index_of(token: Token) -> Option<usize> {
+    if token.0 > FIRST_TOKEN - LISTENERS_MAX { Some(FIRST_TOKEN - token.0) } else { None }
 }
 
 /// One listening socket of a loop.

@@ -16,6 +16,7 @@ use crate::config::LoopConfig;
 use crate::conn::{Closed, Conn, ConnId, Phase, ReadSide};
 use crate::connections::Connections;
 use crate::counters::Counters;
+use crate::listener::Listener;
 use crate::mailbox::MailRoom;
 use crate::output::Output;
 use crate::pool::BufferPool;
@@ -209,6 +210,8 @@ pub struct Net<H: Handler> {
     pub(crate) mail: MailRoom<H::Mail>,
     pub(crate) limits: Limits,
     pub(crate) counters: Counters,
+    /// Listening sockets by their numbers; `None` where one is closed. Simulations have none.
+    pub(crate) listeners: Vec<Option<Listener>>,
     /// Cleared by `stop_listening`.
     pub(crate) listening: bool,
     /// Set by `stop`.
@@ -264,6 +267,7 @@ impl<H: Handler> Net<H> {
             mail,
             limits: Limits::new(config),
             counters: Counters::default(),
+            listeners: Vec::new(),
             listening: true,
             stopping: false,
             tells_idle: false,

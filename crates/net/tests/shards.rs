@@ -323,3 +323,51 @@ fn a_loop_with_work_takes_turns_and_one_without_sleeps() {
     let after = server.ask(|_, net| net.counters());
     assert!(after.turns - before.turns < 5);
 }
+
+/// Two loops listen on one socket: it is closed when both have closed it, and one that is opened
+/// at its address is served by both.
+#[test]
+fn a_listener_is_closed_and_opened_again() {
+    let socket = local();
+    let address = socket.local_addr().unwrap();
+    let boxes: Vec<Mailbox<Mail>> = mailboxes(2);
+    let loops: Vec<Running> = boxes
+        .into_iter()
+        .map(|mailbox| {
+            let listeners = vec![local(), socket.try_clone().unwrap()];
+            start_with(LoopConfig { listeners, ..LoopConfig::default() }, mailbox, echo())
+        })
+        .collect();
+    drop(socket);
+    let serves = |count: usize| {
+        let mut clients: Vec<_> = (0..count).map(|_| connect(address)).collect();
+        for client in &mut clients {
+            write(client, b"x");
+            assert_eq!(read_exactly(client, 1), b"x");
+        }
+        clients
+    };
+    let mut before = serves(4);
+    for running in &loops {
+        running.ask(|_, net| net.close_listener(1));
+        // What is not there may be closed as well.
+        running.ask(|_, net| net.close_listener(7));
+    }
+    assert!(std::net::TcpStream::connect(address).is_err(), "the listener is closed");
+    write(&mut before[0], b"y");
+    assert_eq!(read_exactly(&mut before[0], 1), b"y", "connections stay");
+    let other = loops[0].client();
+    let socket = tacho_net::bind(address, 16).unwrap();
+    for running in &loops {
+        let clone = socket.try_clone().unwrap();
+        running.ask(|_, net| net.listen(1, clone)).unwrap();
+        let clone = socket.try_clone().unwrap();
+        assert!(running.ask(|_, net| net.listen(1 << 12, clone)).is_err(), "too many");
+    }
+    let after = serves(4);
+    loops[0].ask(|_, net| net.stop_listening());
+    loops[1].ask(|_, net| net.stop_listening());
+    drop(socket);
+    assert!(std::net::TcpStream::connect(address).is_err(), "the listener is closed");
+    drop((other, before, after));
+}

@@ -50,12 +50,16 @@ pub(crate) fn command(text: &str) -> Result<Command, RigError> {
 const SECRET_VARIABLES: [&str; 2] = ["TACHO_PASSWORD", "TACHO_MONITOR_TOKEN"];
 /// What those begin with that have secrets of outputs.
 const SECRETS_OF_OUTPUTS: &str = "TACHO_OUT";
+/// What those begin with that configure a broker of the user: not one of a run.
+const OF_BROKERS: &str = "TACHO_BROKER__";
 
-/// Keeps the secrets in this process's environment from a program that it starts.
+/// Keeps the secrets in this process's environment from a program that it starts, and from a broker
+/// the configuration of another one.
 pub fn without_secrets(command: &mut Command) {
     for (variable, _) in std::env::vars_os() {
         let name = variable.to_string_lossy();
-        if SECRET_VARIABLES.contains(&&*name) || name.starts_with(SECRETS_OF_OUTPUTS) {
+        let is_named = [SECRETS_OF_OUTPUTS, OF_BROKERS].iter().any(|head| name.starts_with(head));
+        if SECRET_VARIABLES.contains(&&*name) || is_named {
             command.env_remove(&variable);
         }
     }

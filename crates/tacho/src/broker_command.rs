@@ -1,39 +1,39 @@
 //! `tacho broker`: the broker by itself, until a signal ends it.
 
 mod given;
+mod signals;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use tacho_broker::{
-    AccessControl, BridgeConfig, Broker, Certificates, Config, ConfigError, Level, Listener,
-    LogFormat, LogSettings, ManagementSocket, PSK_REMEDY, RawConfig, RawListener, RawTls,
-    SelfSigned, ShardStats, SharedStrategy, StartError, Stopper, ValueSource, check_access,
-    parse_address, self_signed,
+    BridgeConfig, Broker, Config, ConfigError, Level, Listener, LogFormat, LogSettings,
+    ManagementSocket, PSK_REMEDY, RawConfig, RawListener, RawTls, SelfSigned, SharedStrategy,
+    StartError, ValueSource, check_access, parse_address, self_signed,
 };
 use tacho_output::target::OUTPUTS_VARIABLE;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::allocator;
-use crate::broker_log::{BrokerLog, LogControl};
+use crate::broker_log::BrokerLog;
 use crate::exit;
 use crate::service;
+use signals::{SignalAnswers, reload_hooks, total};
 
 /// Run the broker: MQTT 3.1, 3.1.1 and 5.0 on one port, by TCP, TLS and WebSocket.
 ///
 /// Without arguments it listens on 127.0.0.1:1883 only. It stops on SIGTERM or Ctrl-C and tells
-/// MQTT 5.0 clients so. SIGHUP reloads certificates, users, access rules and bans, SIGUSR1 and
-/// SIGUSR2 log the state.
+/// MQTT 5.0 clients so. SIGHUP reads configuration, certificates, users, access rules and bans
+/// again, SIGUSR1 and SIGUSR2 log the state.
 /// With --data-dir, sessions, their messages and retained messages survive the end of the process;
 /// without it they live in memory only.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct BrokerArgs {
     /// Configuration file (TOML); flags override it.
     #[arg(short, long, value_name = "FILE")]
@@ -131,8 +131,8 @@ pub(crate) struct BrokerArgs {
     /// $XDG_RUNTIME_DIR/tacho/PORT.sock, else /run/tacho/PORT.sock]. Only this user may open it.
     #[arg(long, value_name = "SOCKET")]
     management_socket: Option<ManagementSocket>,
-    /// Serve the management API by HTTP at this host:port on loopback, or at a port on 127.0.0.1,
-    /// to programs with a key; needs --management-store.
+    /// Serve the management API by HTTP at this host:port, or at a port on 127.0.0.1, to programs
+    /// with a key; needs --management-store, and off loopback a certificate ([management] cert).
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     management_listen: Option<SocketAddr>,
     /// Keep the keys of the management API and the bans that operators make in DIR.
@@ -170,10 +170,11 @@ pub(crate) struct BrokerArgs {
 
 impl BrokerArgs {
     fn raw_config(&self) -> Result<RawConfig, ConfigError> {
-        let mut raw = match &self.config {
-            Some(path) => RawConfig::read(path)?,
-            None => RawConfig::default(),
-        };
+        // What is not text is no value of ours.
+        let environment = std::env::vars_os();
+        let environment = environment
+            .filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)));
+        let mut raw = RawConfig::read_with(self.config.as_deref(), environment)?;
         if !self.listen.is_empty() {
             raw.listen = Some(Vec::new());
             raw.listeners.clone_from(&self.listen);
@@ -259,6 +260,20 @@ impl BrokerArgs {
             raw.tls.cert = Some(files.cert);
             raw.tls.key = Some(files.key);
         }
+        self.checked(raw)
+    }
+
+    /// The configuration of the running broker, read again: certificates that it has made stay.
+    fn read_again(&self) -> Result<Config, String> {
+        let mut raw = self.raw_config().map_err(|error| error.to_string())?;
+        if let Some(folder) = &self.self_signed {
+            let made = SelfSigned::within(folder);
+            (raw.tls.cert, raw.tls.key) = (Some(made.cert), Some(made.key));
+        }
+        self.checked(raw)
+    }
+
+    fn checked(&self, raw: RawConfig) -> Result<Config, String> {
         let is_useless = raw.durability.is_some() && raw.data_dir.is_none();
         let config = raw.resolve().map_err(|error| error.to_string())?;
         if self.durability.is_some() && config.data_dir.is_none() {
@@ -271,6 +286,7 @@ impl BrokerArgs {
             config.open_transports().map_err(|error| error.to_string())?;
             config.check_bridges().map_err(|error| error.to_string())?;
             check_access(&config).map_err(|error| error.to_string())?;
+            config.management.open_tls().map_err(|error| error.to_string())?;
         }
         for warning in config.bridges.iter().flat_map(BridgeConfig::warnings) {
             tracing::warn!("{warning}");
@@ -408,6 +424,7 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         started => started?,
     };
     about.log(&broker);
+    broker.reloads().use_hooks(reload_hooks(args, log.control()));
     let status = about_listeners(&broker);
     service::ready(&status);
     let watchdog = service::watchdog(&broker).context("cannot start the watchdog")?;
@@ -417,15 +434,7 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     }
     let handle = signals.handle();
     let stats = broker.stats().to_vec();
-    let answers = SignalAnswers {
-        stopper: broker.stopper(),
-        certificates: broker.certificates().clone(),
-        access: broker.access().clone(),
-        stats: stats.clone(),
-        status,
-        log: log.control(),
-        config: args.config.clone(),
-    };
+    let answers = SignalAnswers::new(&broker, status, log.control());
     let waiter = std::thread::spawn(move || answers.until_stopped(&mut signals));
     let result = broker.join();
     drop(watchdog);
@@ -442,62 +451,6 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What signals do.
-struct SignalAnswers {
-    stopper: Stopper,
-    certificates: Certificates,
-    access: AccessControl,
-    stats: Vec<Arc<ShardStats>>,
-    /// For the service manager.
-    status: String,
-    log: LogControl,
-    /// The configuration file.
-    config: Option<PathBuf>,
-}
-
-impl SignalAnswers {
-    fn until_stopped(self, signals: &mut Signals) {
-        for signal in signals.forever() {
-            match signal {
-                SIGHUP => {
-                    service::reloading();
-                    self.reload_log();
-                    tracing::info!(
-                        "SIGHUP: {}; {}; log levels as configured; other settings change at the \
-                         next start",
-                        self.certificates.reload(),
-                        self.access.reload()
-                    );
-                    service::ready(&self.status);
-                }
-                SIGUSR1 | SIGUSR2 => tracing::info!(
-                    "state: {}, log lines left out: {}",
-                    state(&self.stats),
-                    self.log.dropped_lines()
-                ),
-                _ => {
-                    service::stopping();
-                    return self.stopper.stop();
-                }
-            }
-        }
-    }
-
-    /// A file that cannot be used changes nothing.
-    fn reload_log(&self) {
-        let settings = match self.config.as_deref().map(RawConfig::read) {
-            Some(Err(error)) => {
-                return tracing::error!("the log keeps its levels: {error}");
-            }
-            Some(Ok(raw)) => raw.log,
-            None => LogSettings::default(),
-        };
-        if let Err(error) = self.log.reload(&settings) {
-            tracing::error!("the log file cannot be opened anew: {error}");
-        }
-    }
-}
-
 /// For the service manager: where clients connect.
 fn about_listeners(broker: &Broker) -> String {
     let addresses: Vec<String> = broker.addresses().iter().map(ToString::to_string).collect();
@@ -512,25 +465,6 @@ const fn is_of_configuration(error: &StartError) -> bool {
             | StartError::Journal { .. }
             | StartError::Outputs(_)
             | StartError::ManagementSocket(_)
-    )
-}
-
-/// A counter or gauge, summed over the shards.
-fn total(stats: &[Arc<ShardStats>], name: &str) -> u64 {
-    let all = stats.iter().flat_map(|shard| shard.values());
-    all.filter(|(known, _)| *known == name).map(|(_, value)| value).sum()
-}
-
-/// For the log: what the broker holds and has done.
-fn state(stats: &[Arc<ShardStats>]) -> String {
-    let total = |name| total(stats, name);
-    format!(
-        "clients connected: {}, sessions: {}, connections accepted: {}, messages in: {}, out: {}",
-        total("sessions_connected"),
-        total("sessions"),
-        total("accepted_total"),
-        total("publishes_in_total"),
-        total("publishes_out_total"),
     )
 }
 
@@ -573,8 +507,8 @@ impl About {
         if let Some(path) = broker.management_socket() {
             tracing::info!("`tacho ctl` finds this broker at {}", path.display());
         }
-        if let Some(address) = broker.management_address() {
-            tracing::info!("management API at http://{address}/api/v1");
+        if let Some(url) = broker.management_url() {
+            tracing::info!("management API at {url}/api/v1");
         }
     }
 }

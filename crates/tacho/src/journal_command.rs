@@ -13,7 +13,7 @@ use crate::exit::{self, Failure};
 /// Queues that `inspect` names.
 const QUEUES_SHOWN: usize = 20;
 
-/// Inspect a broker's data directory while no broker uses it.
+/// Inspect a broker's data directory while no broker uses it, or a backup.
 ///
 /// The directory is only read; several of these commands can read it at once.
 #[derive(Args, Debug)]
@@ -38,6 +38,16 @@ enum JournalCommand {
         /// The data directory.
         directory: PathBuf,
     },
+    /// Make a data directory of a backup that `tacho ctl backup` has made.
+    ///
+    /// All of it is read and checked. Exit code 0: it is sound; 99: it is restored, and some of it
+    /// is damaged; 104: it is no complete backup, or the directory is there already.
+    Restore {
+        /// The backup.
+        backup: PathBuf,
+        /// The data directory, which must not be there or be empty.
+        directory: PathBuf,
+    },
     /// Write all records to standard output: a JSON object per line.
     Export {
         /// The data directory.
@@ -50,6 +60,7 @@ pub(crate) fn journal(arguments: &JournalArguments) -> Result<u8, Failure> {
     match &arguments.command {
         JournalCommand::Inspect { directory } => inspect(directory),
         JournalCommand::Check { directory } => check(directory),
+        JournalCommand::Restore { backup, directory } => restore(backup, directory),
         JournalCommand::Export { directory } => export(directory),
     }
 }
@@ -193,6 +204,21 @@ fn check(directory: &Path) -> Result<u8, Failure> {
             writeln!(out, "sound: {segments}, {commits}")?;
         }
         Ok(())
+    })();
+    done(written)?;
+    Ok(if problems.is_empty() { exit::OK } else { exit::THRESHOLD })
+}
+
+fn restore(backup: &Path, directory: &Path) -> Result<u8, Failure> {
+    let restored = tacho_journal::restore(backup, directory);
+    let (made, problems) = restored.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
+    let mut out = io::stdout().lock();
+    let written = (|| {
+        for problem in &problems {
+            writeln!(out, "{problem}")?;
+        }
+        let (segments, commit) = (counted(made.segments, "segment"), made.commit.get());
+        writeln!(out, "restored in {}: {segments} up to commit {commit}", directory.display())
     })();
     done(written)?;
     Ok(if problems.is_empty() { exit::OK } else { exit::THRESHOLD })

@@ -84,7 +84,7 @@ impl ServeArguments {
         let Some(place) = &self.manage else { return Ok(None) };
         Ok(Some(match ctl::target(place, self.manage_key_file.as_deref())? {
             CtlTarget::Socket(path) => BrokerDoor::socket(path),
-            CtlTarget::Http { url, key } => BrokerDoor::http(&url, &key)
+            CtlTarget::Http { url, key, .. } => BrokerDoor::http(&url, &key)
                 .map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?,
         }))
     }

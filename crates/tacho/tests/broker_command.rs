@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use tacho_codec::{Connect, ReasonCode, Version};
+use tacho_codec::{Connect, QoS, ReasonCode, Version};
 use tacho_testkit::{Client, connect, line_with, listening_address, wait_until};
 
 /// A broker whose log is read line by line; killed when dropped.
@@ -19,6 +19,10 @@ impl Broker {
     fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
         command.args(["broker", "--sys-interval-s", "0", "--shards", "1"]).args(arguments);
+        Self::start_command(command)
+    }
+
+    fn start_command(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("starts");
         let log = child.stderr.take().map(|stderr| BufReader::new(stderr).lines());
@@ -261,7 +265,7 @@ fn the_log_goes_to_a_file_as_json_with_levels_by_area() {
     assert!(!text().contains("second"), "{}", text());
     std::fs::write(&config, "[log]\nlevel = 'loud'\n").expect("writes");
     broker.signal(Signal::HUP);
-    wait_until("a reason", || text().contains("the log keeps its levels"));
+    wait_until("a reason", || text().contains("nothing has changed"));
     broker.stop();
 }
 
@@ -274,4 +278,143 @@ fn a_log_file_that_cannot_be_opened_is_named() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(104), "{said}");
     assert!(said.contains("cannot open the log file"), "{said}");
+}
+
+/// Limits of a file, of a folder that it includes, and of the environment, read again by SIGHUP.
+#[test]
+fn a_changed_configuration_is_applied_as_far_as_it_can_be_and_a_bad_one_not_at_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("broker.toml");
+    let more = folder.path().join("conf.d/limits.toml");
+    std::fs::create_dir(folder.path().join("conf.d")).expect("made");
+    let write = |limits: &str| std::fs::write(&more, limits).expect("writes");
+    let main = "include = 'conf.d'\nlisten = ['127.0.0.1:0']\nshards = 2\nsys_interval_s = 0\n";
+    std::fs::write(&config, main).expect("writes");
+    write("[limits]\nsubscriptions_per_session_max = 1\n");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(["broker", "--management-socket", "none", "--config"]).arg(&config);
+    command.env("TACHO_BROKER__LIMITS__CLIENT_ID_BYTES_MAX", "30");
+    command.env("TACHO_BROKER__LOG__LEVEL", "info");
+    let mut broker = Broker::start_command(command);
+    let mut client = Client::open(broker.address, Version::V5);
+    client.connect(&connect("first", Version::V5));
+    let granted = ReasonCode::GRANTED_QOS_1;
+    assert_eq!(client.subscribe("a", QoS::AtLeastOnce), granted);
+    assert_eq!(client.subscribe("b", QoS::AtLeastOnce), ReasonCode::QUOTA_EXCEEDED);
+    let long = "x".repeat(31);
+    let refused =
+        |address| Client::open(address, Version::V5).connect(&connect(&long, Version::V5)).1;
+    assert_eq!(refused(broker.address), ReasonCode::CLIENT_IDENTIFIER_NOT_VALID);
+
+    write("[limits]\nsubscriptions_per_session_max = 2\nturn_us_max = 900\n");
+    broker.signal(Signal::HUP);
+    let line = broker.line_with("SIGHUP: ");
+    let applied = "applied: limits.subscriptions_per_session_max 1 -> 2";
+    assert!(line.contains(applied), "{line}");
+    assert!(line.contains("at the next start: limits.turn_us_max 1000 -> 900"), "{line}");
+    assert_eq!(client.subscribe("b", QoS::AtLeastOnce), granted);
+
+    // All or nothing.
+    for (wrong, words) in [
+        ("[limits]\nsubscriptions_per_session_max = 9\nsessions = 1\n", "line 3"),
+        ("[limits]\nsubscriptions_per_session_max = 9\nsessions_max = 0\n", "limits.sessions_max"),
+    ] {
+        write(wrong);
+        broker.signal(Signal::HUP);
+        let line = broker.line_with("SIGHUP: ");
+        assert!(line.contains("nothing has changed") && line.contains(words), "{line}");
+    }
+    assert_eq!(client.subscribe("c", QoS::AtLeastOnce), ReasonCode::QUOTA_EXCEEDED);
+    broker.stop();
+}
+
+#[test]
+fn a_variable_that_names_no_key_is_refused_and_a_flag_comes_first() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(["broker", "--listen", "0"]).env("TACHO_BROKER__LIMITS__NONE", "hunter2");
+    let output = command.stdin(Stdio::null()).output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(104), "{said}");
+    assert!(said.contains("TACHO_BROKER__LIMITS__NONE") && !said.contains("hunter2"), "{said}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(["broker", "--check-config", "--inflight-max", "5", "--shards", "1"]);
+    command.env("TACHO_BROKER__LIMITS__INFLIGHT_MAX", "7").env("TACHO_BROKER__SHARDS", "2");
+    command.env("TACHO_BROKER__LIMITS__RECEIVE_MAXIMUM", "9");
+    let output = command.stdin(Stdio::null()).output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for line in ["inflight_max = 5\n", "shards = 1\n", "receive_maximum = 9\n"] {
+        assert!(said.contains(line), "{line}{said}");
+    }
+}
+
+#[test]
+fn listeners_are_added_changed_and_removed_and_clients_stay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("broker.toml");
+    let free = || {
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("binds");
+        socket.local_addr().expect("has one")
+    };
+    let (second, third) = (free(), free());
+    let write = |listeners: &str| {
+        let text = format!("shards = 3\nsys_interval_s = 0\nlisten = ['127.0.0.1:0']\n{listeners}");
+        std::fs::write(&config, text).expect("writes");
+    };
+    write("");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.args(["broker", "--management-socket", "none", "--config"]).arg(&config);
+    let mut broker = Broker::start_command(command);
+    let connected = |address, name: &str| {
+        let mut client = Client::open(address, Version::V5);
+        client.connect(&connect(name, Version::V5));
+        client
+    };
+    let mut first = connected(broker.address, "first");
+    let reload = |broker: &mut Broker| {
+        broker.signal(Signal::HUP);
+        broker.line_with("SIGHUP: ")
+    };
+    write(&format!("[[listeners]]\naddress = '{second}'\n"));
+    let line = reload(&mut broker);
+    assert!(line.contains("applied: ") && line.contains(&second.to_string()), "{line}");
+    // On whichever shard: each takes connections, and sessions move.
+    let mut clients: Vec<Client> =
+        (0..12).map(|number| connected(second, &format!("c{number}"))).collect();
+
+    write(&format!("[[listeners]]\naddress = '{second}'\nconnections_max = 1\n"));
+    let line = reload(&mut broker);
+    assert!(line.contains("connections_max unset -> 1"), "{line}");
+    clients.iter_mut().for_each(Client::ping);
+    let mut only = connected(second, "only");
+    let mut more = Client::open(second, Version::V5);
+    // A CONNECT of 5.0 with the identifier `x`.
+    more.send_carelessly(b"\x10\x0e\x00\x04MQTT\x05\x02\x00\x3c\x00\x00\x01x");
+    more.expect_closed();
+    only.ping();
+
+    // One that cannot be used changes nothing.
+    let taken = std::net::TcpListener::bind(third).expect("binds");
+    write(&format!(
+        "[[listeners]]\naddress = '{third}'\n[limits]\nsubscriptions_per_session_max = 1\n"
+    ));
+    let line = reload(&mut broker);
+    assert!(line.contains("nothing has changed: cannot listen on"), "{line}");
+    connected(broker.address, "there").disconnect();
+    clients.iter_mut().for_each(Client::ping);
+    drop(taken);
+    let line = reload(&mut broker);
+    assert!(line.contains("limits.subscriptions_per_session_max 1000 -> 1"), "{line}");
+    assert!(std::net::TcpStream::connect(second).is_err(), "the listener is closed");
+    connected(third, "third").disconnect();
+    clients.iter_mut().for_each(Client::ping);
+    first.ping();
+    // What needs more than a socket waits.
+    let users = folder.path().join("users");
+    std::fs::write(&users, "").expect("writes");
+    write(&format!("[[listeners]]\naddress = '{second}'\npassword_file = {users:?}\n"));
+    let line = reload(&mut broker);
+    assert!(line.contains("at the next start: ") && line.contains("password_file"), "{line}");
+    connected(third, "fourth").disconnect();
+    broker.stop();
 }

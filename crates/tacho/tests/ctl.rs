@@ -222,6 +222,46 @@ fn the_broker_is_looked_at_and_reloaded() {
     assert_eq!(host.json(&["openapi"])["openapi"], "3.1.0");
     let said = host.ctl(&["reload"], 0);
     assert!(said.contains("no users and access rules are configured"), "{said}");
+    assert!(!said.contains("->"), "nothing has changed: {said}");
+    // What has changed is applied or waits; what cannot be used changes nothing.
+    let rows = host.json(&["config"]);
+    let rows = rows["values"].as_array().expect("is a list");
+    let place = rows.iter().find(|row| row["key"] == "limits.inflight_max").expect("is there");
+    assert_eq!(place["place"], config.to_str().expect("is text"));
+    fs::write(&config, text.replace("= 7", "= 8\nturn_us_max = 500")).expect("writes");
+    let said = host.ctl(&["reload"], 0);
+    assert!(said.contains("applied: limits.inflight_max 7 -> 8"), "{said}");
+    assert!(said.contains("at the next start: limits.turn_us_max 1000 -> 500"), "{said}");
+    let said = host.ctl(&["config"], 0);
+    let line = |key: &str| {
+        let line = said.lines().find(|line| line.starts_with(key)).expect("is there");
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let path = config.display();
+    assert_eq!(
+        line("limits.inflight_max"),
+        format!("limits.inflight_max 8 file {path} new connections")
+    );
+    assert_eq!(line("limits.turn_us_max"), "limits.turn_us_max 1000 default restart");
+    fs::write(&config, text.replace("= 7", "= 0")).expect("writes");
+    let said = host.ctl(&["reload"], 104);
+    assert!(said.contains("nothing has changed: `limits.inflight_max` is 0"), "{said}");
+}
+
+#[test]
+fn a_listener_is_stopped_and_started() {
+    let host = Host::new();
+    let broker = host.broker(&[]);
+    let _client = broker.connected("c");
+    let address = broker.address.to_string();
+    let said = host.ctl(&["listener", "stop", &address], 0);
+    assert_eq!(said, format!("{address} is stopped, with 1 connections\n"));
+    assert!(std::net::TcpStream::connect(broker.address).is_err());
+    assert!(host.ctl(&["listeners"], 0).contains("stopped"));
+    host.ctl(&["listener", "start", &address], 0);
+    broker.connected("d").disconnect();
+    host.ctl(&["listener", "stop", "127.0.0.1:1"], 104);
+    host.ctl(&["listener", "stop"], 1);
 }
 
 #[test]
@@ -379,6 +419,34 @@ fn a_client_is_traced_to_the_terminal_and_to_a_file() {
 }
 
 #[test]
+fn a_drained_broker_ends_or_takes_clients_again() {
+    let host = Host::new();
+    let broker = host.broker(&["--metrics", "127.0.0.1:0"]);
+    assert!(host.ctl(&["drain-status"], 0).contains("off"));
+    let said = host.ctl(&["undrain"], 104);
+    assert!(said.contains("is not being drained"), "{said}");
+    let mut client = broker.connected("c");
+    let flags = ["drain", "--wait", "0", "--server-reference", "b.example", "--keep"];
+    let said = host.ctl(&flags, 0);
+    assert!(said.contains("no client is left; `tacho ctl undrain`"), "{said}");
+    assert_eq!(client.expect_disconnect(), ReasonCode::USE_ANOTHER_SERVER);
+    assert!(host.ctl(&["status"], 0).contains("drained"));
+    assert!(host.ctl(&["drain-status"], 0).contains("b.example"));
+    host.ctl(&["drain"], 104);
+    assert_eq!(host.ctl(&["undrain"], 0), "clients are taken again\n");
+    broker.connected("d").disconnect();
+    for wrong in [&["drain", "--rate", "0"][..], &["drain", "--deadline", "x"]] {
+        host.ctl(wrong, 1);
+    }
+    let said = host.ctl(&["drain", "--wait", "9", "--deadline", "3"], 104);
+    assert!(said.contains("wait_s: "), "{said}");
+    let said = host.ctl(&["drain", "--wait", "0"], 0);
+    assert!(said.contains("the broker ends"), "{said}");
+    assert!(broker.ended().success());
+    host.ctl(&["status"], 112);
+}
+
+#[test]
 fn what_looks_can_be_repeated_until_ctrl_c() {
     let host = Host::new();
     let _broker = host.broker(&[]);
@@ -391,6 +459,7 @@ fn what_looks_can_be_repeated_until_ctrl_c() {
     for command in [
         &["kick", "c"][..],
         &["reload"],
+        &["drain"],
         &["events"],
         &["trace", "--client-id", "c"],
         &["keys", "remove", "a"],
@@ -432,6 +501,62 @@ fn a_key_opens_the_api_by_http_as_far_as_its_role_goes() {
     // Another kind of answer, whose errors are the same.
     assert!(by_http(&["metrics"], 104).contains("this needs a key"));
     host.ctl(&["--url", "127.0.0.1:1", "--key-file", file, "status"], 112);
+}
+
+#[test]
+fn by_https_the_key_travels_encrypted() {
+    let host = Host::new();
+    let made = host.path("certificates");
+    let made = made.to_str().expect("is text");
+    // It leaves a CA and a certificate for this machine.
+    drop(host.broker(&["--listen", "tls://0", "--self-signed", made]));
+    let config = host.path("broker.toml");
+    let configure = |listen: &str, more: &str| {
+        let store = host.path("store");
+        let text = format!("[management]\nlisten = '{listen}'\nstore = {store:?}\n{more}");
+        fs::write(&config, text).expect("writes");
+    };
+    let flags = ["--config", config.to_str().expect("is text")];
+    let files = format!("cert = '{made}/server.pem'\nkey = '{made}/server.key'\n");
+    configure("127.0.0.1:0", &files);
+    let mut broker = host.broker(&flags);
+    let line = line_with(&mut broker.log, "management API at ");
+    let url = line.split("management API at ").nth(1).expect("is told");
+    let url = url.trim().trim_end_matches("/api/v1");
+    assert!(url.starts_with("https://127.0.0.1:"), "{url}");
+    let file = host.path("key");
+    fs::write(&file, host.ctl(&["keys", "add", "ci", "--role", "viewer"], 0)).expect("writes");
+    let key = ["--key-file", file.to_str().expect("is text")];
+    let ca = format!("{made}/ca.pem");
+    let ask = |url: &str, more: &[&str], code| {
+        host.ctl(&[&["status", "--url", url], &key[..], more].concat(), code)
+    };
+    assert!(ask(url, &["--ca", &ca], 0).contains("fine"));
+    let said = ask(url, &[], 112);
+    assert!(said.contains("ertificate"), "its CA is not the system's: {said}");
+    let plain = url.replace("https", "http");
+    ask(&plain, &[], 112);
+    let said = ask(&plain, &["--ca", &ca], 104);
+    assert!(said.contains("--ca has no use"), "{said}");
+    ask(url, &["--ca", "/none.pem"], 104);
+    // A peer that says nothing keeps no other one waiting.
+    let silent = std::net::TcpStream::connect(&url["https://".len()..]).expect("connects");
+    assert!(ask(url, &["--ca", &ca], 0).contains("fine"));
+    drop(silent);
+    assert!(host.ctl(&["reload"], 0).contains("1 unchanged"));
+    drop(broker);
+    for (listen, more, words) in [
+        ("0.0.0.0:0", "", "keys must not travel unencrypted"),
+        ("127.0.0.1:0", &files[..files.find("key").expect("is there")], "belong together"),
+        ("127.0.0.1:0", "cert = '/none'\nkey = '/none'\n", "/none"),
+    ] {
+        configure(listen, more);
+        let all = [&["broker", "--listen", "0"], &flags[..]].concat();
+        let output = host.command(&all).output().expect("starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(104), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 /// There is nothing to operate: a run has its broker for itself.

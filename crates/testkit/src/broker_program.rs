@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Lines};
 use std::net::SocketAddr;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 
 use tacho_codec::Version;
 
@@ -37,6 +37,11 @@ impl BrokerProgram {
         let mut client = Client::open(self.address, Version::V5);
         client.connect(&connect(client_id, Version::V5));
         client
+    }
+
+    /// Waits until it has ended by itself.
+    pub fn ended(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
     }
 }
 

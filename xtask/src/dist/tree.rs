@@ -18,10 +18,11 @@ const COMPLETIONS: [(&str, &str); 3] = [
 ];
 
 /// Files of the repository, and where they go.
-const COPIES: [(&str, &str); 6] = [
+const COPIES: [(&str, &str); 7] = [
     ("packaging/broker.toml", "etc/tacho/broker.toml"),
     ("packaging/systemd/tacho.service", "lib/systemd/system/tacho.service"),
     ("packaging/systemd/notify-reload.conf", "usr/share/doc/tacho/notify-reload.conf"),
+    ("packaging/systemd/drain.conf", "usr/share/doc/tacho/drain.conf"),
     ("LICENSE", "usr/share/doc/tacho/copyright"),
     ("README.md", "usr/share/doc/tacho/README.md"),
     ("CHANGELOG.md", "usr/share/doc/tacho/CHANGELOG.md"),

@@ -22,7 +22,6 @@ use crate::policy::{Files, Policy, Texts};
 pub struct AccessControl(Arc<Inner>);
 
 struct Inner {
-    files: Files,
     current: Mutex<Current>,
     /// To the shards.
     remote: Remote<Mail>,
@@ -36,6 +35,7 @@ struct Inner {
 }
 
 struct Current {
+    files: Files,
     /// Of the files that the policy was read from.
     fingerprint: Vec<u64>,
     policy: Arc<Policy>,
@@ -82,13 +82,18 @@ impl AccessControl {
         let files = Files::of(config);
         let (fingerprint, policy) = files.open()?;
         let policy = Arc::new(policy);
-        let current =
-            Mutex::new(Current { fingerprint, policy, keys: None, seen: None, unusable: None });
+        let current = Mutex::new(Current {
+            files,
+            fingerprint,
+            policy,
+            keys: None,
+            seen: None,
+            unusable: None,
+        });
         let (is_unusable, failures) = (AtomicBool::new(false), AtomicU64::new(0));
         let bans = Arc::new(OffenceBans::new(&config.access));
         let unix_offset = Arc::new(UnixOffset::read());
         let inner = Inner {
-            files,
             current,
             remote,
             audit,
@@ -119,7 +124,7 @@ impl AccessControl {
     }
 
     pub(crate) fn has_files(&self) -> bool {
-        !self.0.files.is_empty()
+        !self.0.lock().files.is_empty()
     }
 
     /// Whether the files differ from the policy in force, since they cannot be used.
@@ -179,11 +184,11 @@ impl AccessControl {
         let inner = &*self.0;
         inner.audit.reopen();
         inner.unix_offset.read_again();
-        if inner.files.is_empty() {
+        let mut current = inner.lock();
+        if current.files.is_empty() {
             return AccessReloaded::NotConfigured;
         }
-        let mut current = inner.lock();
-        let read = inner.files.read();
+        let read = current.files.read();
         let found = FilesFound::of(&read);
         if current.is_in_force(&found) {
             inner.settled(&mut current);
@@ -192,13 +197,25 @@ impl AccessControl {
         inner.apply(&mut current, read, found)
     }
 
+    /// Uses files for other listeners, read before: they are in force from now on.
+    pub(crate) fn use_files(&self, files: Files, texts: &Texts) -> Result<(), FileError> {
+        let inner = &*self.0;
+        let mut current = inner.lock();
+        let policy = files.parse(texts, current.policy.version() + 1)?;
+        (current.files, current.fingerprint) = (files, texts.fingerprint());
+        current.take(policy);
+        inner.settled(&mut current);
+        inner.post(&current.policy);
+        Ok(())
+    }
+
     /// Reads the files, and applies them if they have changed and are the same as at the last look.
     /// What cannot be used is tried, and logged, once.
     pub(crate) fn look(&self) -> Looked {
         let inner = &*self.0;
         inner.unix_offset.read_again();
         let mut current = inner.lock();
-        let read = inner.files.read();
+        let read = current.files.read();
         let found = FilesFound::of(&read);
         if current.is_in_force(&found) {
             inner.settled(&mut current);
@@ -221,6 +238,16 @@ impl AccessControl {
 }
 
 impl Current {
+    /// A policy of the files, with what is not in files.
+    fn take(&mut self, policy: Policy) {
+        let policy = policy.with_operator_bans_of(&self.policy);
+        let policy = match self.files.lack_keys() {
+            true => policy.with_fetched_tokens(&self.policy),
+            false => policy,
+        };
+        self.policy = Arc::new(policy);
+    }
+
     fn is_in_force(&self, found: &FilesFound) -> bool {
         matches!(found, FilesFound::Texts(fingerprint) if *fingerprint == self.fingerprint)
     }
@@ -255,14 +282,9 @@ impl Inner {
         found: FilesFound,
     ) -> AccessReloaded {
         let version = current.policy.version() + 1;
-        match read.and_then(|texts| self.files.parse(&texts, version)) {
+        match read.and_then(|texts| current.files.parse(&texts, version)) {
             Ok(policy) => {
-                let policy = policy.with_operator_bans_of(&current.policy);
-                let policy = match self.files.lack_keys() {
-                    true => policy.with_fetched_tokens(&current.policy),
-                    false => policy,
-                };
-                current.policy = Arc::new(policy);
+                current.take(policy);
                 if let FilesFound::Texts(fingerprint) = found {
                     current.fingerprint = fingerprint;
                 }
@@ -288,7 +310,7 @@ impl Inner {
 
 impl fmt::Debug for AccessControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccessControl").field("files", &self.0.files).finish_non_exhaustive()
+        f.debug_struct("AccessControl").field("files", &self.0.lock().files).finish_non_exhaustive()
     }
 }
 

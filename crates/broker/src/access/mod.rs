@@ -40,6 +40,7 @@ pub(crate) use user_places::{UserPlace, UserPlaces};
 use tacho_access::{NoRandomness, ProcessKey};
 
 use crate::config::{AccessSettings, CertificateLogin, Config, ConfigError};
+use crate::listeners::{ListenerPart, ListenerParts};
 use crate::policy::{Files, Policy};
 
 /// Checks that the files of a configuration can be used.
@@ -70,19 +71,12 @@ fn unusable_audit(path: &Path, source: io::Error) -> ConfigError {
 /// What all shards know of access control.
 pub(crate) struct SharedAccess {
     pub(crate) settings: AccessSettings,
-    /// By listener: clients without credentials are admitted where there is a password file.
-    admits_anonymous: Vec<bool>,
-    /// By listener: its configured address.
-    listeners: Vec<SocketAddr>,
-    /// By listener: how clients log in with certificates.
-    certificates: Vec<Option<CertificateLogin>>,
+    listeners: Arc<ListenerParts>,
     /// The policy at the start. Shards get later ones by mail.
     pub(crate) first: Arc<Policy>,
     pub(crate) logins: Logins,
     /// What says whether clients may log in, elsewhere.
     backends: Vec<BackendLogins>,
-    /// By listener: which of them.
-    backend_of: Vec<Option<usize>>,
     pub(crate) audit: Audit,
     pub(crate) bans: Arc<OffenceBans>,
     pub(crate) key: ProcessKey,
@@ -93,19 +87,17 @@ pub(crate) struct SharedAccess {
 impl SharedAccess {
     pub(crate) fn new(
         config: &Config,
+        listeners: Arc<ListenerParts>,
         access: &AccessControl,
         logins: Logins,
         backends: Vec<BackendLogins>,
     ) -> Result<Self, NoRandomness> {
         Ok(Self {
             settings: config.access.clone(),
-            admits_anonymous: config.listeners.iter().map(|l| l.allow_anonymous).collect(),
-            listeners: config.listeners.iter().map(|listener| listener.address).collect(),
-            certificates: config.listeners.iter().map(|l| l.certificates).collect(),
+            listeners,
             first: access.policy(),
             logins,
             backends,
-            backend_of: config.listeners.iter().map(|l| l.login_backend.index()).collect(),
             audit: access.audit().clone(),
             bans: Arc::clone(access.bans()),
             key: ProcessKey::new()?,
@@ -116,21 +108,25 @@ impl SharedAccess {
 
     /// The configured address of a listener.
     pub(crate) fn address_of(&self, listener: u16) -> Option<SocketAddr> {
-        self.listeners.get(usize::from(listener)).copied()
+        self.part(listener).map(|part| part.listener.address)
     }
 
     /// The backend that decides the logins of a listener, and its number.
     pub(crate) fn backend(&self, listener: u16) -> Option<(usize, &BackendLogins)> {
-        let number = self.backend_of.get(usize::from(listener)).copied().flatten()?;
+        let number = self.part(listener)?.listener.login_backend.index()?;
         Some((number, self.backends.get(number)?))
     }
 
     /// How clients log in with certificates at a listener.
     pub(crate) fn certificate_login(&self, listener: u16) -> Option<CertificateLogin> {
-        self.certificates.get(usize::from(listener)).copied().flatten()
+        self.part(listener)?.listener.certificates
     }
 
     pub(crate) fn admits_anonymous(&self, listener: u16) -> bool {
-        self.admits_anonymous.get(usize::from(listener)).is_some_and(|&admits| admits)
+        self.part(listener).is_some_and(|part| part.listener.allow_anonymous)
+    }
+
+    fn part(&self, listener: u16) -> Option<Arc<ListenerPart>> {
+        self.listeners.get(usize::from(listener))
     }
 }

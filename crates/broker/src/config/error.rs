@@ -46,12 +46,38 @@ pub enum ConfigError {
         /// What to write instead, or why there is nothing.
         remedy: &'static str,
     },
+    /// A folder, or a file in it, that a file includes.
+    #[error("`include` in the configuration: {path}: {why}")]
+    Include {
+        /// The folder or the file.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A variable of the environment.
+    #[error("the environment variable {name} cannot be used: {why}")]
+    Variable {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
     /// The management API would be served to other machines.
     #[error(
         "`management.listen` is {0}, which other machines reach: keys must not travel unencrypted; \
-         listen on 127.0.0.1, behind a proxy with TLS or an SSH tunnel"
+         set `management.cert` and `management.key`, or listen on 127.0.0.1, behind a proxy with \
+         TLS or an SSH tunnel"
     )]
     OpenManagement(SocketAddr),
+    /// A certificate without its key, or the other way round.
+    #[error("`management.cert` and `management.key` belong together: set both")]
+    HalfManagementCertificate,
+    /// A certificate of an API that is not served.
+    #[error("`management.cert` has no use without `management.listen`")]
+    UselessManagementCertificate,
+    /// The certificate of the API cannot be used.
+    #[error("the certificate of `management.listen`: {0}")]
+    ManagementCertificate(#[source] TlsError),
     /// There is no place for keys.
     #[error(
         "`management.listen` needs `management.store`: a folder for the keys that \

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Applies::{self, Live, NewConnections, Restart};
 use super::{ConfigError, QueueLimits, QueuePolicy, check_range};
 #[cfg(doc)]
 use super::{Durability, Overload};
@@ -99,6 +100,50 @@ pub struct Limits {
     /// Bytes of the route cache of each shard; beyond it routes not used recently are discarded.
     pub route_cache_bytes_max: usize,
 }
+
+/// When a change of each takes effect.
+pub(super) const KEYS: [(&str, Applies); 40] = [
+    ("connections_max", Live),
+    ("handshakes_max", Live),
+    ("connect_size_max", NewConnections),
+    ("client_id_bytes_max", NewConnections),
+    ("sessions_max", Live),
+    ("subscriptions_per_session_max", Live),
+    ("subscriptions_max", Live),
+    ("subscriptions_bytes_max", Live),
+    ("subscription_removals_per_turn_max", Restart),
+    ("filter_levels_max", Live),
+    ("packet_size_max", Restart),
+    ("receive_maximum", NewConnections),
+    ("inflight_max", NewConnections),
+    ("session_queue_len_max", NewConnections),
+    ("session_queue_bytes_max", NewConnections),
+    ("persistent_queue_full", Restart),
+    ("clean_queue_full", Restart),
+    ("queues_bytes_max", Restart),
+    ("publish_hold_s", Live),
+    ("buffers_bytes_max", Restart),
+    ("output_bytes_max", Restart),
+    ("topic_alias_maximum", NewConnections),
+    ("topic_alias_bytes_max", NewConnections),
+    ("outgoing_topic_aliases_max", NewConnections),
+    ("queue_qos0_offline", NewConnections),
+    ("connect_timeout_s", NewConnections),
+    ("keep_alive_max_s", NewConnections),
+    ("session_expiry_max_s", NewConnections),
+    ("retained_count_max", Live),
+    ("retained_bytes_max", Live),
+    ("retained_steps_per_turn_max", Live),
+    ("shared_queue_len_max", Live),
+    ("shared_queue_bytes_max", Live),
+    ("shared_queue_full", Live),
+    ("turn_us_max", Restart),
+    ("deliveries_per_turn_max", Live),
+    ("fanout_backlog_max", Live),
+    ("mailbox_len_max", Restart),
+    ("route_cache_topics_max", Restart),
+    ("route_cache_bytes_max", Restart),
+];
 
 impl Default for Limits {
     fn default() -> Self {

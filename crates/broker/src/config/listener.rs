@@ -20,6 +20,7 @@ use super::{
 };
 
 pub use raw::RawListener;
+pub(super) use raw_tls::KEYS as TLS_KEYS;
 pub use raw_tls::RawTls;
 
 /// Names of MQTT in the WebSocket handshake; the second is that of MQTT 3.1.
@@ -106,7 +107,7 @@ impl Transport {
 
 impl Listener {
     /// Whether it has its own durability levels.
-    pub(super) const fn has_levels(&self) -> bool {
+    pub(crate) const fn has_levels(&self) -> bool {
         self.persistent_level.is_some() || self.clean_level.is_some()
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Applies::{self, Live, Restart};
 use super::{ConfigError, check_range};
 
 /// `[log]`. The program that runs the broker does it.
@@ -26,6 +27,16 @@ pub struct LogSettings {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub levels: BTreeMap<LogArea, LogLevel>,
 }
+
+/// When a change of each takes effect.
+pub(super) const KEYS: [(&str, Applies); 6] = [
+    ("level", Live),
+    ("format", Restart),
+    ("file", Restart),
+    ("file_bytes_max", Restart),
+    ("files_max", Restart),
+    ("levels", Live),
+];
 
 /// How important a line is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

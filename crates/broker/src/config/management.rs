@@ -4,8 +4,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tacho_net::tls::{ClientCertificates, TlsServer, TlsServerSettings};
 
 use super::{ConfigError, address, check_range};
 
@@ -20,19 +22,26 @@ pub struct ManagementSettings {
     /// `tacho broker` has one all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<ManagementSocket>,
-    /// Where the API is served by HTTP, on loopback, to programs with a key.
+    /// Where the API is served by HTTP to programs with a key: on loopback, or with TLS.
     #[serde(deserialize_with = "address::maybe_address", skip_serializing_if = "Option::is_none")]
     pub listen: Option<SocketAddr>,
     /// Folder of what the API stores: its keys and bans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<PathBuf>,
+    /// PEM file of the certificate for `listen`, with its chain: it is served by HTTPS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cert: Option<PathBuf>,
+    /// PEM file of the private key of that certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
     /// Requests per second of one key, and of all that bring none.
     pub requests_per_s_max: u32,
 }
 
 impl Default for ManagementSettings {
     fn default() -> Self {
-        Self { socket: None, listen: None, store: None, requests_per_s_max: REQUESTS_PER_S_MAX }
+        let (socket, listen, store, cert, key) = Default::default();
+        Self { socket, listen, store, cert, key, requests_per_s_max: REQUESTS_PER_S_MAX }
     }
 }
 
@@ -88,11 +97,32 @@ impl fmt::Display for ManagementSocket {
 }
 
 impl ManagementSettings {
+    /// Reads the certificate of the API, if it has one.
+    ///
+    /// # Errors
+    /// A file cannot be read or used.
+    pub fn open_tls(&self) -> Result<Option<Arc<TlsServer>>, ConfigError> {
+        let (Some(cert), Some(key)) = (self.cert.clone(), self.key.clone()) else {
+            return Ok(None);
+        };
+        let (clients, client_crls) = (ClientCertificates::Ignored, Vec::new());
+        let alpn = vec!["http/1.1".to_owned()];
+        let settings = TlsServerSettings { cert, key, clients, client_crls, alpn };
+        let server = TlsServer::new(settings).map_err(ConfigError::ManagementCertificate)?;
+        Ok(Some(Arc::new(server)))
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let per_s = self.requests_per_s_max.into();
         check_range("management.requests_per_s_max", per_s, 1, 1_000_000, "from 1 to 1000000")?;
+        let has_tls = match (&self.cert, &self.key) {
+            (None, None) => false,
+            (Some(_), Some(_)) if self.listen.is_some() => true,
+            (Some(_), Some(_)) => return Err(ConfigError::UselessManagementCertificate),
+            _ => return Err(ConfigError::HalfManagementCertificate),
+        };
         let Some(listen) = self.listen else { return Ok(()) };
-        if !listen.ip().is_loopback() {
+        if !listen.ip().is_loopback() && !has_tls {
             return Err(ConfigError::OpenManagement(listen));
         }
         match self.store {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{Config, SourceText};
+use super::{Applies, Config, changes};
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueSource {
-    /// The configuration file.
+    /// A configuration file.
     File,
     /// The environment.
     Environment,
@@ -29,38 +29,42 @@ pub struct EffectiveValue {
     pub value: String,
     /// Where it comes from.
     pub source: ValueSource,
+    /// The file or the variable, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// When a change of it takes effect.
+    pub applies: Applies,
 }
 
-/// What the file, the environment and the command line have set.
+/// Where values come from, by key; those of a list are there with the list.
+pub(super) type Places = BTreeMap<String, (ValueSource, String)>;
+
+/// What files, the environment and the command line have set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ConfigSources {
-    /// Keys of the file, without their values: some are secret.
-    file: BTreeSet<String>,
+    /// Without the values: some are secret.
+    places: Places,
     given: BTreeMap<&'static str, ValueSource>,
 }
 
 impl ConfigSources {
-    pub(super) fn new(file: Option<&SourceText>, given: Vec<(&'static str, ValueSource)>) -> Self {
-        // Invariant: it was parsed before.
-        let table: toml::Table =
-            file.and_then(|source| source.text.parse().ok()).unwrap_or_default();
-        let mut keys = BTreeSet::new();
-        keys_of(&table, "", &mut keys);
-        Self { file: keys, given: given.into_iter().collect() }
+    pub(super) fn new(places: Places, given: Vec<(&'static str, ValueSource)>) -> Self {
+        Self { places, given: given.into_iter().collect() }
     }
 
-    fn of(&self, path: &[String]) -> ValueSource {
+    /// Where a value comes from: also the file or the variable.
+    fn of(&self, path: &[String]) -> (ValueSource, Option<&str>) {
         let mut keys = prefixes(path);
         // Plain listeners are shown together, however the file writes them.
         if let Some("listen" | "listeners") = path.first().map(String::as_str) {
             keys = vec!["listen".to_owned(), "listeners".to_owned()];
         }
         if let Some(source) = keys.iter().find_map(|key| self.given.get(&**key)) {
-            return *source;
+            return (*source, None);
         }
-        match keys.iter().any(|key| self.file.contains(key)) {
-            true => ValueSource::File,
-            false => ValueSource::Default,
+        match keys.iter().find_map(|key| self.places.get(key)) {
+            Some((source, place)) => (*source, Some(place)),
+            None => (ValueSource::Default, None),
         }
     }
 }
@@ -71,11 +75,17 @@ fn prefixes(path: &[String]) -> Vec<String> {
 }
 
 /// The keys of a table that have values of their own: what is in a list is there with the list.
-fn keys_of(table: &toml::Table, before: &str, keys: &mut BTreeSet<String>) {
+pub(super) fn keys_of(table: &toml::Table) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    add_keys(table, "", &mut keys);
+    keys
+}
+
+fn add_keys(table: &toml::Table, before: &str, keys: &mut BTreeSet<String>) {
     for (key, value) in table {
         let key = format!("{before}{key}");
         match value {
-            toml::Value::Table(table) => keys_of(table, &format!("{key}."), keys),
+            toml::Value::Table(table) => add_keys(table, &format!("{key}."), keys),
             _ => drop(keys.insert(key)),
         }
     }
@@ -89,8 +99,10 @@ impl Config {
         let mut values = Vec::new();
         let mut path = Vec::new();
         flatten(&toml::Value::Table(table), &mut path, &mut |path, value| {
-            let source = self.sources.of(path);
-            values.push(EffectiveValue { key: path.join("."), value: value.to_string(), source });
+            let (source, place) = self.sources.of(path);
+            let (key, value, place) = (path.join("."), value.to_string(), place.map(str::to_owned));
+            let applies = changes::applies(&key);
+            values.push(EffectiveValue { key, value, source, place, applies });
         });
         values
     }

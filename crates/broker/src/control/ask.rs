@@ -85,11 +85,12 @@ mod tests {
     use tacho_net::{Closed, ConnId, Handler, Loop, LoopConfig, Net, mailboxes};
 
     use crate::message::SharedPayload;
+    use crate::permits::Quota;
 
     use super::*;
 
     fn view(mailbox: &tacho_net::Mailbox<Mail>) -> View {
-        View::new(vec![Arc::default()], mailbox.remote(), 1)
+        View::new(vec![Arc::default()], mailbox.remote(), Quota::new(1))
     }
 
     fn run<T>(future: impl Future<Output = T>) -> T {

@@ -43,7 +43,7 @@ const fn gauge(name: &'static str, help: &'static str, pick: fn(&Stats) -> u64) 
     JournalMetric { name, help, kind: Kind::Gauge, pick }
 }
 
-const METRICS: [JournalMetric; 25] = [
+const METRICS: [JournalMetric; 27] = [
     counter("commits_total", "Complete commits.", |s| s.commits.get()),
     counter("commit_records_total", "Records in complete commits, moved ones included.", |s| {
         s.records.get()
@@ -75,6 +75,8 @@ const METRICS: [JournalMetric; 25] = [
         s.lost_frames.get()
     }),
     counter("pressed_total", "Times the write backlog exceeded its limit.", |s| s.pressed.get()),
+    counter("backups_total", "Backups made.", |s| s.backups.get()),
+    counter("backup_errors_total", "Backups that failed.", |s| s.backup_errors.get()),
     gauge("segments", "Segments of the log.", |s| s.segments.get()),
     gauge("log_bytes", "Bytes of the segments of the log.", |s| s.log_bytes.get()),
     counter("freed_segments_total", "Segments freed.", |s| s.freed_segments.get()),

@@ -69,6 +69,7 @@ pub(super) fn read(view: &View) -> Exposition {
     }
     access::write_certificates(&mut exposition, view.certificates.as_ref());
     view.alarms.write(&mut exposition);
+    drain(&mut exposition, view);
     http(&mut exposition, view);
     process::write(&mut exposition);
     exposition
@@ -81,7 +82,11 @@ fn about(exposition: &mut Exposition, view: &View) {
     for (name, help, value) in [
         ("tacho_uptime_seconds", "Time since the broker started.", view.uptime().as_secs_f64()),
         ("tacho_shards", "Event loops.", view.stats.len() as f64),
-        ("tacho_connections_max", "Limit on concurrent connections.", view.connections_max as f64),
+        (
+            "tacho_connections_max",
+            "Limit on concurrent connections.",
+            view.connections.max() as f64,
+        ),
     ] {
         exposition.family(name, help, Kind::Gauge).sample(&[], value);
     }
@@ -90,6 +95,13 @@ fn about(exposition: &mut Exposition, view: &View) {
     for shard in 0..view.stats.len() {
         mail.sample(&[("shard", &shard)], view.remote.mailbox_len(shard));
     }
+}
+
+fn drain(exposition: &mut Exposition, view: &View) {
+    let help =
+        "A drain: 0 none, 1 clients are no longer taken, 2 they are sent away, 3 none are left.";
+    let phase = u64::from(view.drain.phase() as u8);
+    exposition.family("tacho_drain_phase", help, Kind::Gauge).sample(&[], phase);
 }
 
 fn http(exposition: &mut Exposition, view: &View) {

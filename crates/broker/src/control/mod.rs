@@ -8,9 +8,11 @@ mod access;
 mod alarms;
 mod ask;
 mod bridges;
+mod drain;
 mod exposition;
 mod health;
 mod journal;
+mod listening;
 mod load;
 mod management;
 mod metrics;
@@ -39,10 +41,13 @@ use tokio::time::MissedTickBehavior;
 use crate::access::AccessControl;
 use crate::bridge::BridgeDirectory;
 use crate::certificates::Certificates;
+use crate::listeners::Listening;
 use crate::mail::Mail;
+use crate::permits::Quota;
 use crate::stats::{Counter, ShardStats};
 
 use alarms::{AlarmWatch, Alarms};
+use drain::Drain;
 pub use health::{HealthCheck, Unhealthy};
 use push::Push;
 use sys::Sys;
@@ -54,13 +59,16 @@ pub use management::{SocketError, management_folder};
 pub(crate) struct View {
     pub(crate) stats: Vec<Arc<ShardStats>>,
     pub(crate) remote: Remote<Mail>,
-    pub(crate) connections_max: usize,
+    /// Clients that are connected, and how many may be.
+    pub(crate) connections: Arc<Quota>,
     pub(crate) journal: Option<Journal>,
     pub(crate) bridges: Arc<BridgeDirectory>,
     pub(crate) access: Option<AccessControl>,
     /// Present where a listener has TLS.
     pub(crate) certificates: Option<Certificates>,
     alarms: Alarms,
+    drain: Drain,
+    listening: Arc<Listening>,
     http: Arc<HttpCounters>,
     started_ns: u64,
 }
@@ -69,7 +77,7 @@ impl View {
     pub(crate) fn new(
         stats: Vec<Arc<ShardStats>>,
         remote: Remote<Mail>,
-        connections_max: usize,
+        connections: Arc<Quota>,
     ) -> Self {
         let (journal, bridges, started_ns) = (None, Arc::default(), clock::now_ns());
         let http = Arc::default();
@@ -77,15 +85,22 @@ impl View {
         Self {
             stats,
             remote,
-            connections_max,
+            connections,
             journal,
             bridges,
             access,
             certificates,
             alarms: Alarms::default(),
+            drain: Drain::default(),
+            listening: Arc::default(),
             http,
             started_ns,
         }
+    }
+
+    /// Which listeners are open, shared with what opens and closes them.
+    pub(crate) fn listens(&mut self, listening: Arc<Listening>) {
+        self.listening = listening;
     }
 
     fn uptime(&self) -> Duration {
@@ -113,6 +128,7 @@ pub(crate) struct Control {
     address: Option<SocketAddr>,
     /// Where the management API is served.
     management: (Option<PathBuf>, Option<SocketAddr>),
+    management_is_encrypted: bool,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -129,6 +145,7 @@ impl Control {
         (managed, doors): (ManagedBroker, Doors),
     ) -> io::Result<Self> {
         let management = (doors.path().map(Path::to_owned), doors.address()?);
+        let management_is_encrypted = doors.tls.is_some();
         let address = listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let mut sys = (!sys_interval.is_zero()).then(|| Sys::new(sys_interval));
         if let Some(sys) = &mut sys {
@@ -138,7 +155,8 @@ impl Control {
         let mut push = Push::new(outputs, port);
         let is_idle = listener.is_none() && sys.is_none() && !has_names && push.is_empty();
         if is_idle && !doors.are_any() {
-            return Ok(Self { address, management, stop: None, thread: None });
+            let (stop, thread) = (None, None);
+            return Ok(Self { address, management, management_is_encrypted, stop, thread });
         }
         for listener in listener.iter().chain(&doors.listener) {
             listener.set_nonblocking(true)?;
@@ -147,7 +165,7 @@ impl Control {
             .enable_all()
             .thread_name("control-look")
             .build()?;
-        let (shared, certificates) = (Arc::clone(&managed.shared), managed.certificates.clone());
+        let (shared, certificates) = (Arc::clone(&managed.shared), managed.reloads.certificates());
         let alarms = AlarmWatch::new(&managed.config, certificates, shared);
         let (stop, stopped) = oneshot::channel();
         let view = Arc::new(view);
@@ -168,7 +186,8 @@ impl Control {
             // A name lookup may take longer than the broker should take to stop.
             runtime.shutdown_background();
         })?;
-        Ok(Self { address, management, stop: Some(stop), thread: Some(thread) })
+        let (stop, thread) = (Some(stop), Some(thread));
+        Ok(Self { address, management, management_is_encrypted, stop, thread })
     }
 
     /// The path of the management socket.
@@ -179,6 +198,11 @@ impl Control {
     /// The address that the management API is served on by HTTP.
     pub(crate) const fn management_address(&self) -> Option<SocketAddr> {
         self.management.1
+    }
+
+    /// Whether that is HTTPS.
+    pub(crate) const fn management_is_encrypted(&self) -> bool {
+        self.management_is_encrypted
     }
 
     /// The address that HTTP is served on.

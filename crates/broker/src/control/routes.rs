@@ -19,6 +19,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::ask::NoAnswer;
+use super::drain::DrainPhase;
 use super::exposition::CONTENT_TYPE;
 use super::pages::{ClientPage, PageStart, ROWS_PER_QUERY};
 use super::slow::{SlowClients, Slowest};
@@ -38,7 +39,8 @@ const SCAN_WAIT: Duration = Duration::from_secs(4);
 const INDEX: &str = "\
 tacho broker
 /metrics              counters and gauges for Prometheus
-/healthz              200 while every shard is responsive, 503 otherwise
+/healthz              200 while every shard is responsive and clients are taken, 503 otherwise
+/livez                200 while every shard is responsive, 503 otherwise
 /clients              sessions by page: ?limit=100&after=<next of the previous page>
 /clients/slowest      clients with the most queued bytes: ?n=10
 /bridges              bridges to other brokers and their connections
@@ -54,25 +56,40 @@ struct Served {
 
 /// Serves requests until the listener fails.
 pub(super) async fn serve(view: Arc<View>, listener: TcpListener) -> io::Result<()> {
-    let loopback = listener.local_addr()?.ip().is_loopback();
+    let names = match listener.local_addr()?.ip().is_loopback() {
+        true => OwnNames::Loopback,
+        false => OwnNames::Numeric,
+    };
     let counters = Arc::clone(&view.http);
     let served = Served { view, slow: SlowClients::default(), scan: Arc::default() };
     let router = Router::new()
         .route("/", get(async || INDEX))
         .route("/metrics", get(answer_metrics))
-        .route("/healthz", get(health))
+        .route("/healthz", get(readiness))
+        .route("/livez", get(liveness))
         .route("/clients", get(clients))
         .route("/clients/slowest", get(slowest))
         .route("/bridges", get(bridges))
         .with_state(served)
-        .layer(from_fn_with_state(loopback, guard));
+        .layer(from_fn_with_state(names, guard));
     let limits = Limits::with_places(CONNECTIONS_MAX);
     tacho_http::serve(listener, router, limits, counters, std::future::pending()).await
 }
 
+/// The names by which requests may ask for the broker: others may be those of a foreign web page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OwnNames {
+    /// Those of loopback.
+    Loopback,
+    /// Addresses.
+    Numeric,
+    /// Any: the certificate proves the name.
+    Any,
+}
+
 /// Refuses requests that a foreign web page made a browser send.
-pub(super) async fn guard(State(loopback): State<bool>, request: Request, next: Next) -> Response {
-    let mut response = match check(loopback, request.headers()) {
+pub(super) async fn guard(State(names): State<OwnNames>, request: Request, next: Next) -> Response {
+    let mut response = match check(names, request.headers()) {
         Ok(()) => next.run(request).await,
         Err(message) => (StatusCode::FORBIDDEN, format!("{message}\n")).into_response(),
     };
@@ -84,9 +101,15 @@ pub(super) async fn guard(State(loopback): State<bool>, request: Request, next: 
     response
 }
 
-fn check(loopback: bool, headers: &HeaderMap) -> Result<(), &'static str> {
+fn check(names: OwnNames, headers: &HeaderMap) -> Result<(), &'static str> {
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or(""));
-    if !text(header::HOST).is_some_and(|host| is_own_name(host, loopback)) {
+    let is_own = match names {
+        OwnNames::Any => true,
+        names => {
+            text(header::HOST).is_some_and(|host| is_own_name(host, names == OwnNames::Loopback))
+        }
+    };
+    if !is_own {
         return Err("The broker answers only to its numeric address or localhost.");
     }
     let site = text(HeaderName::from_static("sec-fetch-site"));
@@ -101,7 +124,20 @@ async fn answer_metrics(State(served): State<Served>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics::write(&served.view, &slow))
 }
 
-async fn health(State(served): State<Served>) -> Result<&'static str, Unavailable> {
+/// Whether clients should be sent here.
+async fn readiness(State(served): State<Served>) -> Result<&'static str, Response> {
+    let answer = liveness(State(served.clone())).await.map_err(IntoResponse::into_response)?;
+    match served.view.drain.phase() {
+        DrainPhase::Off => Ok(answer),
+        _ => {
+            let why = "the broker is being drained: it takes no clients\n";
+            Err((StatusCode::SERVICE_UNAVAILABLE, why).into_response())
+        }
+    }
+}
+
+/// Whether the broker works: one that is being drained does.
+async fn liveness(State(served): State<Served>) -> Result<&'static str, Unavailable> {
     served.view.health_of_all().await?;
     Ok("ok\n")
 }
@@ -180,7 +216,8 @@ mod tests {
             for (name, value) in headers {
                 map.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
             }
-            check(loopback, &map).is_err()
+            let names = if loopback { OwnNames::Loopback } else { OwnNames::Numeric };
+            check(names, &map).is_err()
         };
         let host = ("host", "127.0.0.1:9883");
         assert!(!refused(true, &[host]));

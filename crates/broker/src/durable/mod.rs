@@ -120,8 +120,6 @@ pub(crate) struct Durable {
     pub(crate) settings: Durability,
     /// The limits of the queue of one session.
     pub(crate) session_queue: QueueLimits,
-    /// Durability levels of sessions by listener.
-    pub(crate) levels: Vec<SessionLevels>,
     sessions_level: Level,
     /// Number of starts on this data directory, including this one.
     pub(crate) starts: u64,
@@ -146,7 +144,7 @@ impl Durable {
         journal: Journal,
         wall: WallClock,
         settings: Durability,
-        levels: Vec<SessionLevels>,
+        levels: &[SessionLevels],
         starts: u64,
         shards: usize,
         reader: Reader,
@@ -162,7 +160,6 @@ impl Durable {
             wall,
             settings,
             session_queue,
-            levels,
             sessions_level,
             starts,
             shards,

@@ -92,7 +92,7 @@ pub(crate) fn recover(
     })?;
     let ReadBack { starts, parts, groups } = read;
     let (levels, settings) = (config.session_levels(), config.durability.clone());
-    let durable = Durable::new(journal, wall, settings, levels, starts, config.shards, reader);
+    let durable = Durable::new(journal, wall, settings, &levels, starts, config.shards, reader);
     for (group, queue) in groups {
         durable.groups.queue(group, || queue);
     }

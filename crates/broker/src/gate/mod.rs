@@ -1,14 +1,14 @@
 //! What each listener lets in: before its clients are heard, connections of its proxies only, so
 //! many, and so many new ones per second, in all and per address; then so many messages of each.
 //!
-//! A limit that is not configured costs a branch.
+//! A limit that is not configured costs a branch; connections are counted in any case.
 
 mod addresses;
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::config::{Config, ConnectionLimits, Listener, TrustedProxies};
+use crate::config::{ConnectionLimits, Listener, TrustedProxies};
 use crate::permits::{Permit, Quota};
 use crate::publish_limit::PublishLimit;
 use crate::rate::{Bucket, Rate};
@@ -18,7 +18,8 @@ use addresses::{AddressPermit, AddressTable};
 pub(crate) struct Gate {
     /// Connections are those of proxies, and begin with a PROXY header.
     pub(crate) proxies: Option<TrustedProxies>,
-    connections: Option<Arc<Quota>>,
+    /// Those that it has, and may have.
+    connections: Arc<Quota>,
     new: Option<(Rate, Mutex<Bucket>)>,
     addresses: Option<Arc<AddressTable>>,
     /// How much each of its clients may publish.
@@ -71,12 +72,7 @@ impl ConnectionPermits {
 }
 
 impl Gate {
-    /// Those of all listeners, in their order.
-    pub(crate) fn all(config: &Config) -> Vec<Self> {
-        config.listeners.iter().map(Self::new).collect()
-    }
-
-    fn new(listener: &Listener) -> Self {
+    pub(crate) fn new(listener: &Listener) -> Self {
         let ConnectionLimits { max, per_s_max, per_address_max, per_address_per_s_max } =
             listener.connections;
         // As many at once as in a second.
@@ -85,7 +81,7 @@ impl Gate {
         let has_addresses = per_address_max.is_some() || address_rate.is_some();
         Self {
             proxies: listener.proxies.clone(),
-            connections: max.map(|max| Quota::new(max as usize)),
+            connections: Quota::new(max.map_or(usize::MAX, |max| max as usize)),
             new: per_s_max.map(|per_s| (rate(per_s), Mutex::default())),
             addresses: has_addresses.then(|| AddressTable::new(per_address_max, address_rate)),
             publish: PublishLimit::new(&listener.publish),
@@ -94,9 +90,7 @@ impl Gate {
 
     /// A connection comes that its address may have, see [`Self::enter_from`].
     pub(crate) fn enter(&self, permits: &mut ConnectionPermits, now_ns: u64) -> Result<(), Excess> {
-        if let Some(connections) = &self.connections {
-            permits._listener = Some(connections.try_take().ok_or(Excess::ListenerFull)?);
-        }
+        permits._listener = Some(self.connections.try_take().ok_or(Excess::ListenerFull)?);
         if let Some((rate, bucket)) = &self.new {
             let mut bucket = bucket.lock().unwrap_or_else(PoisonError::into_inner);
             if !bucket.try_take(rate, 1, now_ns) {
@@ -104,6 +98,11 @@ impl Gate {
             }
         }
         Ok(())
+    }
+
+    /// Connections that have entered and are open.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.used()
     }
 
     /// Whether [`Self::enter_from`] has anything to say.

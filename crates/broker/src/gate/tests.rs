@@ -8,7 +8,7 @@ fn gate(limits: ConnectionLimits) -> Gate {
     let raw: crate::config::RawConfig = toml::from_str(text).unwrap();
     let mut config = raw.resolve().unwrap();
     config.listeners[0].connections = limits;
-    Gate::all(&config).remove(0)
+    Gate::new(&config.listeners[0])
 }
 
 fn permits() -> ConnectionPermits {

@@ -26,6 +26,7 @@ mod bridge;
 mod connections;
 mod control;
 mod delivery;
+mod draining;
 mod durability;
 mod events;
 mod groups;
@@ -55,6 +56,7 @@ use admission::Admission;
 use bridge::BridgeLinks;
 use connections::{Connection, Connections};
 use delivery::FanOuts;
+use draining::Draining;
 use durability::Journaling;
 use groups::LocalGroups;
 use retained::Retained;
@@ -75,8 +77,12 @@ pub(crate) type Net = tacho_net::Net<Shard>;
 pub(crate) struct Shard {
     id: usize,
     shared: Arc<Shared>,
+    /// Those in force.
+    limits: Arc<Limits>,
     stats: Arc<ShardStats>,
     phase: Phase,
+    /// While no client is taken.
+    draining: Option<Draining>,
     connections: Connections,
     sessions: Sessions,
     /// Where subscriptions are counted.
@@ -101,6 +107,7 @@ impl Shard {
         Self {
             id,
             phase: Phase::Running,
+            draining: None,
             connections: Connections::new(Arc::clone(&shared.handshakes), Arc::clone(&stats)),
             sessions: Sessions::new(Arc::clone(&stats), flags),
             subscriptions: Arc::new(counts),
@@ -123,13 +130,14 @@ impl Shard {
             bridges: BridgeLinks::new(Arc::clone(&shared.bridges)),
             access: AccessRules::new(&shared.access, shared.shards),
             traces: Traces::default(),
+            limits: Arc::clone(&shared.limits),
             shared,
             stats,
         }
     }
 
     fn limits(&self) -> &Limits {
-        &self.shared.limits
+        &self.limits
     }
 
     fn timer_fired(&mut self, net: &mut Net, token: TimerToken) {
@@ -232,6 +240,7 @@ impl Handler for Shard {
             Mail::Authenticated(exchange, step) => self.authenticated(net, exchange, step),
             Mail::LoggedIn(login, answer) => self.logged_in(net, login, *answer),
             Mail::PolicyChanged(policy) => self.policy_changed(policy),
+            Mail::LimitsChanged(limits) => self.limits = limits,
             Mail::CertificatesJudgedAnew => self.sweep_certificates(),
             Mail::PublishSys(values) => self.publish_sys(net, &values),
             Mail::Query(ask) => self.asked(net, *ask),

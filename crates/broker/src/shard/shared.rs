@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tacho_net::ServerTransport;
 use tacho_topic::RouteMap;
 
 use super::connections::Authenticators;
@@ -11,11 +10,11 @@ use super::retained::{RetainedTotals, RetainedVersions};
 use super::routing::SubscriptionTotals;
 use crate::access::SharedAccess;
 use crate::bridge::{BridgeDirectory, Bridges};
-use crate::config::{self, Config, Limits, QueuePolicies, SharedStrategy};
+use crate::config::{self, Config, Limits, SharedStrategy};
 use crate::durable::Durable;
 use crate::durable::start::RecoveryContext;
 use crate::events::Events;
-use crate::gate::Gate;
+use crate::listeners::ListenerParts;
 use crate::memory::Memory;
 use crate::permits::Quota;
 use crate::room::Room;
@@ -23,16 +22,14 @@ use crate::room::Room;
 /// What all shards share.
 pub(crate) struct Shared {
     pub(crate) routes: RouteMap,
-    pub(crate) limits: Limits,
+    /// As at the start; shards get later ones by mail.
+    pub(crate) limits: Arc<Limits>,
     pub(crate) strategy: SharedStrategy,
     pub(crate) retained_versions: RetainedVersions,
     pub(crate) retained_totals: Arc<RetainedTotals>,
-    /// What each listener puts between its sockets and us.
-    pub(crate) transports: Vec<ServerTransport>,
-    /// What each listener lets in.
-    pub(crate) gates: Vec<Gate>,
+    /// By number.
+    pub(crate) listeners: Arc<ListenerParts>,
     pub(crate) overload: config::Overload,
-    pub(crate) sessions_per_shard_max: usize,
     /// Methods of enhanced authentication; without them none is known.
     pub(crate) authenticators: Option<Authenticators>,
     pub(crate) access: SharedAccess,
@@ -50,8 +47,6 @@ pub(crate) struct Shared {
     pub(crate) subscriptions: Arc<SubscriptionTotals>,
     pub(crate) memory: Memory,
     pub(crate) room: Room,
-    /// Policies for full queues, by listener.
-    pub(crate) queue_policies: Vec<QueuePolicies>,
     /// Number of shards with too many unfinished fan-outs; above 0 all publishers are held back.
     pub(crate) backlogged: Arc<Quota>,
     /// Present where there is a data directory.
@@ -68,28 +63,25 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         config: &Config,
-        transports: Vec<ServerTransport>,
+        listeners: Arc<ListenerParts>,
         access: SharedAccess,
         (connections_max, sockets_max): (usize, usize),
     ) -> Self {
         Self {
             routes: RouteMap::with_shards(config.shards),
-            sessions_per_shard_max: config.limits.sessions_max.div_ceil(config.shards),
             connections: Quota::new(connections_max),
             sockets: Quota::new(sockets_max),
             handshakes: Quota::new(config.limits.handshakes_max),
             subscriptions: Arc::new(SubscriptionTotals::new(&config.limits)),
             memory: Memory::new(&config.limits),
             room: Room::new(config.shards),
-            queue_policies: config.queue_policies(),
             backlogged: Quota::new(config.shards),
-            gates: Gate::all(config),
             overload: config.overload.clone(),
-            limits: config.limits.clone(),
+            limits: Arc::new(config.limits.clone()),
             strategy: config.shared_strategy,
             retained_versions: RetainedVersions::new(config.shards),
             retained_totals: Arc::new(RetainedTotals::new(&config.limits)),
-            transports,
+            listeners,
             authenticators: None,
             access,
             shards: config.shards,

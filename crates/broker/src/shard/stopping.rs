@@ -4,7 +4,7 @@ use tacho_codec::ReasonCode;
 use tacho_net::Next;
 use tacho_session::server::End;
 
-use super::connections::Connection;
+use super::connections::{Connection, Farewell};
 use super::{Net, Shard};
 
 /// How long connections get, when the broker stops, to take what was said to them.
@@ -52,8 +52,16 @@ impl Shard {
 
     /// Tells the clients from this connection on, as long as the turn lasts.
     fn tell_clients(&mut self, net: &mut Net, first: usize) {
+        let farewell = Farewell {
+            reason: ReasonCode::SERVER_SHUTTING_DOWN,
+            why: None,
+            server_reference: None,
+        };
         for index in first..self.connections.len() {
-            self.tell(net, index);
+            match self.connections.at(index) {
+                Connection::Bridge { link, .. } => self.stop_link(net, link),
+                _ => self.end_client(net, index, &farewell),
+            }
             if !net.charge(GOODBYE_UNITS) {
                 self.phase = Phase::Telling { told: index + 1 };
                 return;
@@ -62,10 +70,11 @@ impl Shard {
         self.phase = Phase::Stopping { deadline_ns: net.now_ns() + STOP_LINGER_NS };
     }
 
-    fn tell(&mut self, net: &mut Net, index: usize) {
+    /// Ends the connection of a client, or of one that wants to become one.
+    pub(super) fn end_client(&mut self, net: &mut Net, index: usize, farewell: &Farewell<'_>) {
         match self.connections.at(index) {
             Connection::Active { id, session, .. } => {
-                self.say_goodbye(net, id, ReasonCode::SERVER_SHUTTING_DOWN);
+                self.say_farewell(net, id, farewell);
                 self.session_disconnected(net, session, End::ServerShutdown);
             }
             Connection::Opening { id, .. }
@@ -77,8 +86,7 @@ impl Shard {
             Connection::Committing { session, .. } => {
                 self.cancel_pending_connect(net, session);
             }
-            Connection::Bridge { link, .. } => self.stop_link(net, link),
-            Connection::Vacant | Connection::Closing => {}
+            Connection::Bridge { .. } | Connection::Vacant | Connection::Closing => {}
         }
     }
 

@@ -39,7 +39,7 @@ fn only_what_is_meant_is_answered() {
     let address = broker.metrics_address();
     let index = get(address, "/");
     assert_eq!(index.status, 200);
-    for path in ["/metrics", "/healthz", "/clients", "/clients/slowest"] {
+    for path in ["/metrics", "/healthz", "/livez", "/clients", "/clients/slowest"] {
         assert!(index.body.contains(&format!("\n{path} ")), "{}", index.body);
         assert_eq!(get(address, path).status, 200, "{path}");
     }

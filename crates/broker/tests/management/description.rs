@@ -80,6 +80,8 @@ fn every_answer_is_as_the_document_says() {
     let answers = [
         ("get", "/status", "/status", ""),
         ("get", "/history", "/history?span=day", ""),
+        ("get", "/backup", "/backup", ""),
+        ("get", "/drain", "/drain", ""),
         ("get", "/session", "/session", ""),
         ("get", "/clients", "/clients?limit=1", ""),
         ("get", "/clients/{client_id}", "/clients/c", ""),

@@ -186,7 +186,7 @@ impl<'a> LogReader<'a> {
         if self.recovery.report.frames > frames_before {
             let file = Arc::clone(scan.window.file());
             let bytes = scan.window.size();
-            let entry = Segment { file, bytes, suspect: damaged };
+            let entry = Segment { suspect: damaged, ..Segment::new(file, bytes) };
             self.recovery.segments.push((segment.id, entry));
         } else {
             self.recovery.unused.push(file_name(segment.id));

@@ -7,8 +7,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, linkat, mkdirat, openat, renameat, statat, unlinkat,
 };
+use rustix::io::Errno;
 
 use super::{Storage, StorageFile};
 use crate::blocks::BLOCK;
@@ -120,6 +121,18 @@ impl Storage for Files {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.directory, name, AtFlags::empty())?)
+    }
+
+    fn link(&self, name: &str, directory: &Path) -> io::Result<()> {
+        let to = directory.join(name);
+        Ok(linkat(&self.directory, name, CWD, to, AtFlags::empty())?)
+    }
+
+    #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
+    fn is_linked(&self, name: &str) -> bool {
+        // What cannot be known is not used again.
+        statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_or_else(|error| error != Errno::NOENT, |stat| stat.st_nlink as u64 > 1)
     }
 
     fn sync_names(&self) -> io::Result<()> {

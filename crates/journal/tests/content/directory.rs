@@ -22,20 +22,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The newest commit, and the condition variable of its waiters.
 type Committed = Arc<(Mutex<u64>, Condvar)>;
 
-struct Running {
-    journal: Journal,
-    recovered: Recovered,
-    writer: Writer,
-    thread: CommitThread,
+pub(crate) struct Running {
+    pub(crate) journal: Journal,
+    pub(crate) recovered: Recovered,
+    pub(crate) writer: Writer,
+    pub(crate) thread: CommitThread,
     committed: Committed,
 }
 
 impl Running {
-    fn open(directory: &Path) -> Self {
+    pub(crate) fn open(directory: &Path) -> Self {
         Self::open_with(directory, options())
     }
 
-    fn open_with(directory: &Path, options: Options) -> Self {
+    pub(crate) fn open_with(directory: &Path, options: Options) -> Self {
         let opened = Journal::open(directory, options).expect("the journal opens");
         let Opened { journal, committer, recovered } = opened;
         let committed: Committed = Arc::default();
@@ -48,11 +48,16 @@ impl Running {
         Self { writer: journal.writer(), journal, recovered, thread, committed }
     }
 
-    fn append(&mut self, record: Record<'_>) -> CommitSeq {
+    pub(crate) fn append(&mut self, record: Record<'_>) -> CommitSeq {
         self.writer.append(record, Level::Written, Urgency::Forces)
     }
 
-    fn publish(&mut self, queue: QueueId, seq: u64, body: &[u8]) -> (MessageId, CommitSeq) {
+    pub(crate) fn publish(
+        &mut self,
+        queue: QueueId,
+        seq: u64,
+        body: &[u8],
+    ) -> (MessageId, CommitSeq) {
         let id = self.journal.new_message_id();
         self.writer.gather(Record::Message { id, body: &[body] }, Level::Written);
         let entry = Record::Entry { queue, seq, message: id, state: 0, meta: b"" };
@@ -60,7 +65,7 @@ impl Running {
         (id, self.writer.close(Urgency::Forces))
     }
 
-    fn wait(&self, commit: CommitSeq) {
+    pub(crate) fn wait(&self, commit: CommitSeq) {
         let guard = self.committed.0.lock().expect("not poisoned");
         let wait = self.committed.1.wait_timeout_while(guard, PATIENCE, |at| *at < commit.get());
         assert!(!wait.expect("not poisoned").1.timed_out(), "not committed");
@@ -70,6 +75,14 @@ impl Running {
         let mut seen = Seen::default();
         self.recovered.visit(&mut seen).expect("the log can be read");
         seen
+    }
+}
+
+/// Waits until something is the case.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "waited in vain: {what}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! The live state of a journal against a naive model: while it runs, after kills and power cuts,
 //! after damage, and during compaction.
 
+mod backups;
 mod cases;
 mod damage;
 mod directory;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fastrand::Rng;
 use tacho_journal::sim::{Disk, Faults};
 use tacho_journal::{
-    CommitSeq, Committer, Journal, Level, MessageId, Opened, Options, QueueId, ReadError, Step,
-    Urgency, Writer,
+    CommitSeq, Committer, Inspection, Journal, Level, MessageId, Opened, Options, QueueId,
+    ReadError, Step, Urgency, Writer,
 };
 use tacho_testkit::journal::{Action, Entry, Shown, State, Value};
 
@@ -17,6 +17,9 @@ use crate::body;
 pub(crate) struct Counts {
     pub(crate) moved: u64,
     pub(crate) freed: u64,
+    /// Comparisons of backups.
+    pub(crate) backups: u64,
+    pub(crate) failed_backups: u64,
 }
 
 /// A run of several lifetimes.
@@ -43,6 +46,8 @@ pub(crate) struct Run {
     /// The newest commit that must survive a power cut, and all commits with a sync request.
     safe: CommitSeq,
     to_be_safe: Vec<CommitSeq>,
+    /// Backups, and what is in them.
+    backups: Vec<(Disk, State)>,
     counts: Counts,
 }
 
@@ -76,6 +81,7 @@ impl Run {
             seq: 0,
             safe: CommitSeq::DONE,
             to_be_safe: Vec::new(),
+            backups: Vec::new(),
             counts: Counts::default(),
         }
     }
@@ -89,6 +95,7 @@ impl Run {
             self.die(life);
         }
         self.open();
+        self.check_backups(usize::MAX);
         self.counts
     }
 
@@ -146,6 +153,7 @@ impl Run {
             0 => self.change_faults(),
             1 => self.change_capacity(),
             2 => self.read(life),
+            3 if self.rng.bool() => self.back_up(life),
             3..18 => self.step(life),
             _ => self.append(life),
         }
@@ -171,6 +179,30 @@ impl Run {
             {
                 self.had.entry(*message).or_default().insert(*queue);
             }
+        }
+    }
+
+    /// A backup has the state after the last complete commit, and is not changed by what follows.
+    fn back_up(&mut self, life: &Life) {
+        let copy = Disk::new(self.rng.u64(..));
+        let Ok(backup) = life.journal.back_up_to(&copy) else {
+            self.counts.failed_backups += 1;
+            return;
+        };
+        assert_eq!(backup.commit, life.journal.committed());
+        self.backups.push((copy, self.complete(life)));
+        self.check_backups(1);
+    }
+
+    /// Compares the newest backups with what they must have.
+    fn check_backups(&mut self, newest: usize) {
+        for (copy, state) in self.backups.iter().rev().take(newest) {
+            let inspection = Inspection::open_on(copy).expect("opened");
+            assert_eq!((inspection.check(), &inspection.report().torn), (vec![], &None));
+            let mut shown = Shown::new(body);
+            inspection.visit(&mut shown).expect("visited");
+            state.check(&shown);
+            self.counts.backups += 1;
         }
     }
 

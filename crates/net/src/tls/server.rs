@@ -167,6 +167,11 @@ impl TlsServer {
         Ok(TlsFilter::new(connection.into(), current.trust))
     }
 
+    /// The settings of connections from now on, for others that accept them.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current().config)
+    }
+
     /// Whether the certificates of a peer would be accepted now: it is not revoked, has not
     /// expired, and its CA is trusted. This verifies signatures if CAs or revocation lists have
     /// changed since the handshake, and costs nothing otherwise. A peer is not refused because a

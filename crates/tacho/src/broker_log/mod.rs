@@ -78,6 +78,11 @@ impl LogControl {
     pub(crate) fn reload(&self, settings: &LogSettings) -> io::Result<()> {
         // Invariant: the subscriber lives as long as the process.
         let _ = self.levels.reload(targets(settings, self.flag));
+        self.reopen()
+    }
+
+    /// Opens the file anew if it was moved away.
+    pub(crate) fn reopen(&self) -> io::Result<()> {
         self.file.as_ref().map_or(Ok(()), LogFile::reopen)
     }
 

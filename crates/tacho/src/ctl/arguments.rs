@@ -42,7 +42,11 @@ impl CtlCommand {
             | Self::Reload
             | Self::Bridge { .. }
             | Self::Events(_)
-            | Self::Trace(_) => false,
+            | Self::Trace(_)
+            | Self::Backup { .. }
+            | Self::Drain(_)
+            | Self::Undrain
+            | Self::Listener { .. } => false,
             Self::Retained { command } => !matches!(command, RetainedCommand::Delete { .. }),
             Self::Bans { command } => matches!(command, BansCommand::List),
             Self::Keys { command } => matches!(command, KeysCommand::List),
@@ -99,8 +103,13 @@ pub(super) enum CtlCommand {
     Users(PageArguments),
     /// List the roles of the rules file
     Roles,
-    /// List where clients connect
+    /// List where clients connect, with the number of their connections
     Listeners,
+    /// Stop and start a listener
+    Listener {
+        #[command(subcommand)]
+        command: ListenerCommand,
+    },
     /// List the broker's limits, and how much is used
     Limits,
     /// How bridges stand
@@ -133,8 +142,22 @@ pub(super) enum CtlCommand {
     Alarms(AlarmsArguments),
     /// The configuration in force, with where each value comes from
     Config(ConfigArguments),
-    /// Read certificates, users, rules and bans again, as SIGHUP does
+    /// Read configuration, certificates, users, rules and bans again, as SIGHUP does; says what is
+    /// applied, and what waits for the next start
     Reload,
+    /// Back the data directory up while the broker goes on; `tacho journal restore` makes a data
+    /// directory of it
+    Backup {
+        /// A directory on the broker's host that is not there or empty, best on the file system of
+        /// the data directory
+        directory: PathBuf,
+    },
+    /// Take no more clients, send those that are here away bit by bit, and end
+    Drain(DrainArguments),
+    /// Whether the broker is being drained, and how far it is
+    DrainStatus,
+    /// Take clients again after `drain --keep`, or in the middle of a drain
+    Undrain,
     /// The metrics in the format of Prometheus
     Metrics,
     /// The description of the API (OpenAPI)
@@ -434,10 +457,56 @@ pub(super) struct ConfigArguments {
     pub(super) changed: bool,
 }
 
+#[derive(Subcommand, Debug)]
+pub(super) enum ListenerCommand {
+    /// Open a listener that was stopped
+    Start {
+        /// Its address as `tacho ctl listeners` shows it
+        address: String,
+    },
+    /// Close a listener: it takes no more connections, and those that it has stay
+    Stop {
+        /// Its address as `tacho ctl listeners` shows it
+        address: String,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DrainArguments {
+    /// Seconds between the end of accepting and the first disconnect: time for a load balancer to
+    /// see that /healthz fails
+    #[arg(long, value_name = "SECONDS", default_value_t = 10,
+          value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    pub(super) wait: u64,
+
+    /// Clients that are disconnected per second
+    #[arg(long, value_name = "N", default_value_t = 500,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(super) rate: u32,
+
+    /// Seconds until no client is left, the wait included; the rate is raised where that needs it
+    #[arg(long, value_name = "SECONDS", default_value_t = 300,
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(super) deadline: u64,
+
+    /// Where clients of MQTT 5.0 are told to go, such as b.example:8883 (reason code 0x9C). Without
+    /// it they learn that the server shuts down (0x8B)
+    #[arg(long, value_name = "SERVER")]
+    pub(super) server_reference: Option<String>,
+
+    /// Stay when no client is left, and take none: `undrain` ends that
+    #[arg(long)]
+    pub(super) keep: bool,
+
+    /// Do not wait for the end
+    #[arg(long)]
+    pub(super) detach: bool,
+}
+
 #[derive(Args, Debug)]
 pub(super) struct EventsArguments {
     /// Only these: connected, disconnected, taken_over, refused, login_refused, dropped, overload,
-    /// bridge_up, bridge_down, alarm_raised, alarm_ended; with commas between them
+    /// bridge_up, bridge_down, alarm_raised, alarm_ended, drain; with commas between them
     #[arg(long, value_name = "EVENTS")]
     pub(super) only: Option<String>,
 

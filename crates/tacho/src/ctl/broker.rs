@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tacho_broker::overload_effect;
 
 use super::Said;
-use super::arguments::{ConfigArguments, PageArguments};
-use super::client::CtlClient;
+use super::arguments::{ConfigArguments, ListenerCommand, PageArguments};
+use super::client::{CtlClient, encoded};
 use super::shown::{Column, lines, list, more, number, rows_shown, text};
 use crate::exit::{self, Failure};
 use crate::table::{bytes, span};
@@ -16,12 +16,14 @@ const USERS: [Column; 3] = [
     ("listeners", |row| joined(row, "listeners")),
 ];
 
-const LISTENERS: [Column; 5] = [
+const LISTENERS: [Column; 7] = [
     ("address", |row| text(row, "address")),
     ("transport", |row| text(row, "transport")),
+    ("state", |row| text(row, "state")),
     ("users from", |row| text(row, "password_file")),
     ("anonymous", |row| text(row, "allow_anonymous")),
-    ("connections at most", |row| text(row, "connections_max")),
+    ("connections", |row| text(row, "connections")),
+    ("at most", |row| text(row, "connections_max")),
 ];
 
 const LIMITS: [Column; 3] = [
@@ -43,11 +45,18 @@ const BRIDGES: [Column; 10] = [
     ("", problem),
 ];
 
-const VALUES: [Column; 3] = [
+const VALUES: [Column; 4] = [
     ("key", |row| text(row, "key")),
     ("value", |row| text(row, "value")),
-    ("from", |row| text(row, "source")),
+    ("from", source),
+    ("applies", |row| text(row, "applies").replace('_', " ")),
 ];
+
+/// `file broker.toml`, `default`.
+fn source(row: &Value) -> String {
+    let place = row["place"].as_str();
+    place.map_or_else(|| text(row, "source"), |place| format!("{} {place}", text(row, "source")))
+}
 
 fn joined(row: &Value, key: &str) -> String {
     let texts: Vec<&str> = list(row, key).iter().filter_map(Value::as_str).collect();
@@ -66,6 +75,10 @@ pub(super) fn status(client: &CtlClient) -> Result<Said, Failure> {
         0 => "none".to_owned(),
         level => format!("{level}: {}", overload_effect(level)),
     };
+    let drain = match answer["drain"].as_str() {
+        None | Some("off") => String::new(),
+        Some(phase) => phase.to_owned(),
+    };
     let health = match answer["problem"].as_str() {
         None => "fine".to_owned(),
         Some(problem) => problem.to_owned(),
@@ -78,6 +91,7 @@ pub(super) fn status(client: &CtlClient) -> Result<Said, Failure> {
         ("version", some("version")),
         ("running for", span(number(&answer, "uptime_s"))),
         ("health", health),
+        ("drain", drain),
         ("overload", overload),
         ("shards", some("shards")),
         ("clients connected", some("clients_connected")),
@@ -120,8 +134,20 @@ pub(super) fn roles(client: &CtlClient) -> Result<Said, Failure> {
 
 pub(super) fn listeners(client: &CtlClient) -> Result<Said, Failure> {
     let answer = client.get("/listeners", &[])?;
-    let table = rows_shown(list(&answer, "listeners"), &LISTENERS, 3, "There are no listeners.");
+    let table = rows_shown(list(&answer, "listeners"), &LISTENERS, 4, "There are no listeners.");
     Ok(Said::new(answer, table))
+}
+
+pub(super) fn listener(client: &CtlClient, command: &ListenerCommand) -> Result<Said, Failure> {
+    let (address, action) = match command {
+        ListenerCommand::Start { address } => (address, "start"),
+        ListenerCommand::Stop { address } => (address, "stop"),
+    };
+    let path = format!("/listeners/{}/{action}", encoded(address));
+    let answer = client.post_nothing(&path)?;
+    let (address, state) = (text(&answer, "address"), text(&answer, "state"));
+    let said = format!("{address} is {state}, with {} connections\n", text(&answer, "connections"));
+    Ok(Said::new(answer, said))
 }
 
 pub(super) fn limits(client: &CtlClient) -> Result<Said, Failure> {
@@ -162,12 +188,22 @@ pub(super) fn config(client: &CtlClient, arguments: &ConfigArguments) -> Result<
     {
         values.retain(|value| value["source"] != "default");
     }
-    let table = rows_shown(list(&answer, "values"), &VALUES, 3, "Every value is the default.");
+    let table = rows_shown(list(&answer, "values"), &VALUES, 4, "Every value is the default.");
     Ok(Said::new(answer, table))
 }
 
 pub(super) fn reload(client: &CtlClient) -> Result<Said, Failure> {
-    let answer = client.post("/reload", &json!({}))?;
-    let parts = ["certificates", "access", "others"].map(|key| text(&answer, key));
-    Ok(Said::new(answer, format!("{}\n", parts.join("\n"))))
+    let answer = client.post_nothing("/reload")?;
+    let mut said = ["certificates", "access"].map(|key| text(&answer, key) + "\n").concat();
+    for (key, name) in [("applied", "applied"), ("waiting", "at the next start")] {
+        for change in list(&answer, key) {
+            let value = |key: &str| change[key].as_str().unwrap_or("unset").to_owned();
+            let (from, to) = (value("from"), value("to"));
+            said += &format!("{name}: {} {from} -> {to}\n", text(change, "key"));
+        }
+    }
+    for problem in list(&answer, "problems").iter().filter_map(Value::as_str) {
+        said += &format!("{problem}\n");
+    }
+    Ok(Said::new(answer, said))
 }

@@ -62,7 +62,11 @@ impl CtlClient {
                 let agent = Agent::with_parts(config.build(), connector, resolver);
                 Self { agent, base: format!("http://127.0.0.1{BASE}"), key: None, name }
             }
-            CtlTarget::Http { url, key } => {
+            CtlTarget::Http { url, key, tls } => {
+                let config = match tls {
+                    Some(tls) => config.tls_config(tls),
+                    None => config,
+                };
                 let config = config.timeout_recv_response(Some(PATIENCE));
                 let config = config.timeout_connect(Some(PATIENCE));
                 let agent = Agent::new_with_config(config.build());
@@ -87,6 +91,11 @@ impl CtlClient {
 
     pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         self.json(self.call("POST", path, &[], Some(body))?)
+    }
+
+    /// The same of what takes no body: one would arrive at a connection that has been answered.
+    pub(super) fn post_nothing(&self, path: &str) -> Result<Value, Failure> {
+        self.json(self.call("POST", path, &[], None)?)
     }
 
     /// Rows of a list, from page to page, up to `rows_max`; each page is handed to `also`.

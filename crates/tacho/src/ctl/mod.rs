@@ -2,11 +2,13 @@
 
 mod alarms;
 mod arguments;
+mod backup;
 mod bans;
 mod bridges;
 mod broker;
 mod client;
 mod clients;
+mod drain;
 mod events;
 mod keys;
 mod messages;
@@ -102,6 +104,7 @@ fn said(client: &CtlClient, command: &CtlCommand) -> Result<Said, Failure> {
         CtlCommand::Users(arguments) => broker::users(client, arguments),
         CtlCommand::Roles => broker::roles(client),
         CtlCommand::Listeners => broker::listeners(client),
+        CtlCommand::Listener { command } => broker::listener(client, command),
         CtlCommand::Limits => broker::limits(client),
         CtlCommand::Bridges => broker::bridges(client),
         CtlCommand::Bridge { command } => bridges::bridge(client, command),
@@ -112,6 +115,10 @@ fn said(client: &CtlClient, command: &CtlCommand) -> Result<Said, Failure> {
         CtlCommand::Alarms(arguments) => alarms::alarms(client, arguments),
         CtlCommand::Config(arguments) => broker::config(client, arguments),
         CtlCommand::Reload => broker::reload(client),
+        CtlCommand::Backup { directory } => backup::backup(client, directory),
+        CtlCommand::Drain(arguments) => drain::drain(client, arguments),
+        CtlCommand::DrainStatus => drain::status(client),
+        CtlCommand::Undrain => drain::undrain(client),
         CtlCommand::Keys { command } => keys::keys(client, command),
         CtlCommand::Metrics => {
             let text = client.text("/metrics")?;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tacho_broker::management_folder;
+use tacho_output::tls_config;
+use ureq::tls::TlsConfig;
 
 use crate::exit::{self, Failure};
 
@@ -35,6 +37,10 @@ pub(super) struct CtlTargetArguments {
     /// File with the key for --url
     #[arg(long, global = true, value_name = "FILE")]
     key_file: Option<PathBuf>,
+
+    /// CA certificates to trust at an https --url (PEM). Default: those of the system
+    #[arg(long, global = true, value_name = "FILE", requires = "url")]
+    ca: Option<PathBuf>,
 }
 
 /// The broker that is meant.
@@ -43,7 +49,7 @@ pub(crate) enum CtlTarget {
     /// By its socket.
     Socket(PathBuf),
     /// By HTTP, with a key.
-    Http { url: String, key: String },
+    Http { url: String, key: String, tls: Option<TlsConfig> },
 }
 
 /// The broker that a text names: by its socket, by a URL with a key, or the only one where it is
@@ -65,7 +71,7 @@ pub(crate) fn target(place: &str, key_file: Option<&Path>) -> Result<CtlTarget, 
         let sentence = "--manage-key-file has no use without a URL in --manage";
         return Err(Failure::new(exit::INVALID_CONFIG, sentence));
     }
-    CtlTargetArguments { socket, url, key_file: key_file.map(Path::to_owned) }.find()
+    CtlTargetArguments { socket, url, key_file: key_file.map(Path::to_owned), ca: None }.find()
 }
 
 impl CtlTargetArguments {
@@ -77,7 +83,8 @@ impl CtlTargetArguments {
                     true => url.trim_end_matches('/').to_owned(),
                     false => format!("http://{}", url.trim_end_matches('/')),
                 };
-                Ok(CtlTarget::Http { url, key: read_key(file)? })
+                let tls = self.tls(&url)?;
+                Ok(CtlTarget::Http { url, key: read_key(file)?, tls })
             }
             (None, Some(_), None) => {
                 let sentence = "--url needs --key-file, a file with a key that `tacho ctl keys \
@@ -89,6 +96,21 @@ impl CtlTargetArguments {
             }
             (None, None, None) => only(&folders(), FLAGS).map(CtlTarget::Socket),
         }
+    }
+
+    /// What an encrypted address needs.
+    fn tls(&self, url: &str) -> Result<Option<TlsConfig>, Failure> {
+        if !url.starts_with("https://") {
+            return match &self.ca {
+                None => Ok(None),
+                Some(_) => {
+                    let sentence = "--ca has no use without an https address in --url";
+                    Err(Failure::new(exit::INVALID_CONFIG, sentence))
+                }
+            };
+        }
+        let tls = tls_config(self.ca.as_deref(), None);
+        tls.map(Some).map_err(|why| Failure::new(exit::INVALID_CONFIG, format!("--ca: {why}")))
     }
 }
 
@@ -198,7 +220,7 @@ mod tests {
         let found = |text: &str| target(text, text.contains(':').then_some(&*key));
         assert!(matches!(found("/run/x.sock"), Ok(CtlTarget::Socket(path)) if path.is_absolute()));
         for url in ["http://127.0.0.1:9884", "127.0.0.1:9884"] {
-            let Ok(CtlTarget::Http { url, key }) = found(url) else { panic!("{url} is none") };
+            let Ok(CtlTarget::Http { url, key, .. }) = found(url) else { panic!("{url} is none") };
             assert_eq!((url.as_str(), key.as_str()), ("http://127.0.0.1:9884", "tacho_00ff"));
         }
         for (text, key) in [("http://h:1", None), ("/run/x.sock", Some(&*key))] {

@@ -1,6 +1,6 @@
 //! The broker as a process, started on a data directory and killed with SIGKILL.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,43 @@ pub(crate) struct Place {
     pub(crate) log: PathBuf,
     /// Stands under the data of Tacho, if its disk is to fail.
     pub(crate) disk: Option<FaultyDisk>,
+}
+
+impl Place {
+    /// The management socket of Tacho.
+    fn socket(&self) -> PathBuf {
+        self.log.with_file_name("m.sock")
+    }
+
+    /// Has the running broker make a backup; what it says if it does not.
+    pub(crate) fn back_up(&self, backup: &Path) -> Result<(), String> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.arg("ctl").arg("--socket").arg(self.socket()).arg("backup").arg(backup);
+        succeeds(command)
+    }
+
+    /// Replaces the data directory by what a backup has. No broker uses it.
+    pub(crate) fn restore(&self, backup: &Path) -> Result<(), String> {
+        fs::remove_dir_all(&self.data).expect("the data can be removed");
+        let mut check = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        check.args(["journal", "check"]).arg(backup);
+        let mut restore = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        restore.args(["journal", "restore"]).arg(backup).arg(&self.data);
+        succeeds(check)?;
+        succeeds(restore)?;
+        fs::remove_dir_all(backup).expect("the backup can be removed");
+        Ok(())
+    }
+}
+
+/// Runs a command to its end; what it says if it fails.
+fn succeeds(mut command: Command) -> Result<(), String> {
+    let output = command.stdin(Stdio::null()).output().expect("tacho can be started");
+    let said = [output.stdout, output.stderr].concat();
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("{}: {}", output.status, String::from_utf8_lossy(&said))),
+    }
 }
 
 /// One process of the broker; killed when dropped.
@@ -85,6 +122,7 @@ fn command(program: &Program, place: &Place, shards: usize) -> Command {
         return command;
     }
     command.args(["broker", "--quiet", "--end-with-stdin", "--sys-interval-s", "0"]);
+    command.arg("--management-socket").arg(place.socket());
     command.args(["--listen", &format!("127.0.0.1:{}", place.port)]);
     command.args(["--shards", &shards.to_string()]);
     if matches!(program, Program::Durable) {

@@ -8,6 +8,9 @@
 //! duplicated, order holds per topic and publisher, retained messages and subscriptions are as
 //! acknowledged, and wills were published once; see [`ledger`].
 //!
+//! Every third kill comes right after a backup, which then takes the place of the data: what was
+//! acknowledged before the backup is in it.
+//!
 //! The seed decides what happens, the machine when: a failing seed is worth repeating but may pass.
 //! `cargo xtask crash` runs for any time, and against any broker that a command can start.
 #![cfg(unix)]
@@ -56,6 +59,7 @@ fn a_few_kills_lose_nothing() {
     let outcome = World::new(options.clone()).run();
     judge(&options, &outcome);
     assert!(outcome.reshaped > 0, "every restart had the same number of shards");
+    assert!(outcome.restored > 0, "no restart was one from a backup");
 }
 
 /// Its disk is slow, writes by halves, and fails to sync now and then.

@@ -10,6 +10,8 @@ pub(crate) struct Outcome {
     pub(crate) kills: u64,
     /// Kills before the broker served any client.
     pub(crate) kills_starting: u64,
+    /// Restarts on a backup that was made right before the kill.
+    pub(crate) restored: u64,
     /// Restarts with a different number of shards.
     pub(crate) reshaped: u64,
     /// From the start of the process to the first CONNACK.
@@ -26,6 +28,7 @@ impl Outcome {
             seed,
             kills: 0,
             kills_starting: 0,
+            restored: 0,
             reshaped: 0,
             restarts_ms: Vec::new(),
             totals: Totals::default(),
@@ -74,6 +77,7 @@ impl Outcome {
         let rows = [
             ("seed", self.seed.to_string()),
             ("kills", format!("{}, {} of them during a start", self.kills, self.kills_starting)),
+            ("restarts from a backup", self.restored.to_string()),
             ("restarts, resharded", self.reshaped.to_string()),
             ("restart to serving, ms", format!("median {median}, max {max}")),
             ("faults of the disk", disk),

@@ -121,7 +121,7 @@ impl World {
     pub(crate) fn run_without_kills(mut self, rounds: u64) -> Outcome {
         if self.begin() {
             for _ in 0..rounds {
-                self.work();
+                self.work(false);
                 self.audit();
             }
         }
@@ -151,8 +151,13 @@ impl World {
         }
         if self.may_go_on() {
             self.set_disk_fault();
-            self.work();
-            self.kill();
+            let is_due = 3 * self.outcome.restored < self.outcome.kills;
+            let backs_up = is_due && matches!(self.options.program, Program::Durable);
+            self.work(!backs_up);
+            match backs_up {
+                true => self.back_up_and_kill(),
+                false => self.kill(),
+            }
         }
     }
 
@@ -227,12 +232,12 @@ impl World {
         true
     }
 
-    /// Runs the clients until the broker is to be killed.
-    fn work(&mut self) {
+    /// Runs the clients until the broker is to be killed; it may be after an acknowledgement.
+    fn work(&mut self, may_kill: bool) {
         let time_ms = match self.rng.below(10) {
             0..4 => self.rng.between(10, 150),
             4..8 => self.rng.between(150, 800),
-            _ if self.options.kills > 0 => {
+            _ if may_kill => {
                 self.acks_left = Some(self.rng.between(1, 400));
                 3_000
             }
@@ -241,6 +246,35 @@ impl World {
         let end = Instant::now() + Duration::from_millis(time_ms);
         while Instant::now() < end && self.is_alive && !self.has_died() {
             self.tick();
+        }
+    }
+
+    /// Has the broker make a backup, kills it, and puts the backup in the place of its data. From
+    /// before the backup on no client reads: what they were told is in it.
+    fn back_up_and_kill(&mut self) {
+        let backup = self.place.data.with_file_name("backup");
+        // What is decided about wills after this moment is not in it.
+        self.ledger.wills.killed(self.now_ms(), self.disk_may_fail);
+        match self.is_alive.then(|| self.place.back_up(&backup)) {
+            Some(Ok(())) => {}
+            // A disk that fails makes none.
+            Some(Err(_)) if self.place.disk.is_some() => return self.kill(),
+            Some(Err(said)) => {
+                self.ledger.findings.add(Kind::Broker, format!("it makes no backup: {said}"));
+                return self.kill();
+            }
+            None => return self.kill(),
+        }
+        for client in 0..self.clients.len() {
+            self.clients[client].left_open.clear();
+            self.lose_link(client);
+        }
+        self.kill();
+        match self.place.restore(&backup) {
+            Ok(()) => self.outcome.restored += 1,
+            Err(said) => {
+                self.ledger.findings.add(Kind::Broker, format!("a backup is not sound: {said}"));
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //! acknowledged is still there.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
+mod backups;
 mod directory;
 mod faults;
 mod journal;

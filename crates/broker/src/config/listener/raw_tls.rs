@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 use tacho_net::tls::{ClientCertificates, TlsServerSettings};
 
 use super::{Transport, shown};
+use crate::config::Applies::{self, Live, Restart};
 use crate::config::ConfigError;
 
 /// `[tls]` as in the file: the certificates of the listeners that configure none.
@@ -27,6 +28,16 @@ pub struct RawTls {
     /// Seconds between two checks of the files; 0: only on SIGHUP.
     pub check_s: Option<u32>,
 }
+
+/// When a change of each takes effect.
+pub(in crate::config) const KEYS: [(&str, Applies); 6] = [
+    ("cert", Live),
+    ("key", Live),
+    ("client_ca", Live),
+    ("require_client_certificate", Live),
+    ("client_crl", Live),
+    ("check_s", Restart),
+];
 
 impl RawTls {
     /// Takes unset values from `defaults`; a certificate and its key are taken together.

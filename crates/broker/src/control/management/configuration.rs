@@ -9,6 +9,7 @@ use super::Api;
 use super::gate::Caller;
 use crate::access::AuditEvent;
 use crate::config::EffectiveValue;
+use crate::reload::ConfigChange;
 
 /// The effective configuration.
 #[derive(Serialize)]
@@ -21,12 +22,16 @@ pub(super) struct Configuration {
 pub(super) struct ReloadAnswer {
     certificates: String,
     access: String,
+    /// Changes of the configuration that are in force.
+    applied: Vec<ConfigChange>,
     /// What changes at the next start.
-    others: &'static str,
+    waiting: Vec<ConfigChange>,
+    /// What could not be done.
+    problems: Vec<String>,
 }
 
 pub(super) async fn effective(State(api): State<Api>) -> Json<Configuration> {
-    Json(Configuration { values: api.broker().config.effective() })
+    Json(Configuration { values: api.broker().reloads.values() })
 }
 
 /// Does what SIGHUP does.
@@ -34,18 +39,21 @@ pub(super) async fn reload(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<ReloadAnswer>, ApiError> {
-    let reloading = api.clone();
+    let reloads = api.broker().reloads.clone();
     // It reads files.
-    let done = tokio::task::spawn_blocking(move || {
-        let certificates = reloading.broker().certificates.reload().to_string();
-        let access = reloading.broker().access.reload().to_string();
-        tracing::info!("reload by the management API: {certificates}; {access}");
-        (certificates, access)
-    });
-    let (certificates, access) =
-        done.await.map_err(|error| ApiError::internal(error.to_string()))?;
-    let why = Some(format!("{certificates}; {access}"));
+    let done = tokio::task::spawn_blocking(move || reloads.reload());
+    let done = done.await.map_err(|error| ApiError::internal(error.to_string()))?;
+    let report = match done {
+        Ok(report) => report,
+        Err(error) => {
+            tracing::error!("reload by the management API: nothing has changed: {error}");
+            return Err(ApiError::conflict(format!("nothing has changed: {error}")));
+        }
+    };
+    tracing::info!("reload by the management API: {report}");
+    let why = Some(report.to_string());
     api.note(&caller, "reload", AuditEvent { why, ..AuditEvent::default() });
-    let others = "other settings change at the next start";
-    Ok(Json(ReloadAnswer { certificates, access, others }))
+    let (certificates, access) = (report.certificates.to_string(), report.access.to_string());
+    let (applied, waiting, problems) = (report.applied, report.waiting, report.problems);
+    Ok(Json(ReloadAnswer { certificates, access, applied, waiting, problems }))
 }

@@ -6,17 +6,20 @@
 
 mod alarms;
 mod answers;
+mod backup;
 mod bans;
 mod bridge_store;
 mod bridges;
 mod clients;
 mod configuration;
 mod cursor;
+mod drain;
 mod events;
 mod gate;
 mod groups;
 mod history;
 mod keys;
+mod listeners;
 mod operations;
 mod publish;
 mod retained;
@@ -38,18 +41,20 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
-use tacho_http::{ApiError, Counters, Limits};
+use tacho_http::{ApiError, Counters, Limits, TlsSource};
+use tacho_net::tls::TlsServer;
 use tokio::sync::{Mutex, MutexGuard, Semaphore};
 use tokio::time::timeout;
 
 use super::View;
-use super::routes::guard;
+use super::routes::{OwnNames, guard};
 use crate::access::{AccessControl, AuditEvent, AuditKind, Name};
-use crate::certificates::Certificates;
 use crate::config::Config;
 use crate::policy::Policy;
+use crate::reload::Reloads;
 use crate::shard::Shared;
 
+use backup::LastBackup;
 use gate::{Caller, KeyGate};
 use history::History;
 use topics::CountedTopics;
@@ -69,10 +74,8 @@ const SEARCH_WAIT: Duration = Duration::from_secs(4);
 pub(crate) struct ManagedBroker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) access: AccessControl,
-    pub(crate) certificates: Certificates,
+    pub(crate) reloads: Reloads,
     pub(crate) config: Config,
-    /// The addresses that the broker listens on.
-    pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) store: ManagementStore,
     pub(crate) bridges: BridgeStore,
 }
@@ -82,6 +85,8 @@ pub(crate) struct ManagedBroker {
 pub(crate) struct Doors {
     pub(crate) socket: Option<BoundSocket>,
     pub(crate) listener: Option<TcpListener>,
+    /// The listener's, if it has TLS.
+    pub(crate) tls: Option<Arc<TlsServer>>,
 }
 
 impl Doors {
@@ -120,6 +125,7 @@ struct ApiShared {
     /// Held while bridges are changed: one at a time.
     bridging: Mutex<()>,
     history: History,
+    backup: LastBackup,
 }
 
 impl Api {
@@ -172,11 +178,12 @@ pub(super) async fn serve(view: Arc<View>, broker: ManagedBroker, doors: Doors) 
         counting: Mutex::default(),
         bridging: Mutex::default(),
         history: History::default(),
+        backup: LastBackup::default(),
     }));
-    let Doors { socket, listener } = doors;
+    let Doors { socket, listener, tls } = doors;
     tokio::join!(
         serve_socket(api.clone(), socket),
-        serve_http(api.clone(), listener),
+        serve_http(api.clone(), listener, tls),
         history::keep(api),
     );
 }
@@ -208,21 +215,29 @@ async fn serve_socket(api: Api, socket: Option<BoundSocket>) {
     }
 }
 
-async fn serve_http(api: Api, listener: Option<TcpListener>) {
+async fn serve_http(api: Api, listener: Option<TcpListener>, tls: Option<Arc<TlsServer>>) {
     let Some(listener) = listener else { return };
     let limits = limits(&api);
     let router = operations::router(api.clone())
         .layer(from_fn_with_state(api, gate::enter_by_key))
-        // It listens on loopback only.
-        .layer(from_fn_with_state(true, guard));
-    let served = tacho_http::serve(
-        listener,
-        router,
-        limits,
-        Arc::<Counters>::default(),
-        std::future::pending(),
-    );
-    if let Err(error) = served.await {
+        .layer(from_fn_with_state(
+            match tls {
+                // Without TLS it listens on loopback only.
+                None => OwnNames::Loopback,
+                // A foreign name has no certificate here.
+                Some(_) => OwnNames::Any,
+            },
+            guard,
+        ));
+    let (counters, end) = (Arc::<Counters>::default(), std::future::pending());
+    let served = match tls {
+        None => tacho_http::serve(listener, router, limits, counters, end).await,
+        Some(tls) => {
+            let source: TlsSource = Arc::new(move || tls.config());
+            tacho_http::serve_tls((listener, source), router, limits, counters, end).await
+        }
+    };
+    if let Err(error) = served {
         tracing::error!(%error, "the management API is no longer served by HTTP");
     }
 }

@@ -7,8 +7,8 @@ use axum::{Json, Router};
 use tacho_http::{ApiDescription, ApiError, Operation, RequestBody, Role};
 
 use super::{
-    Api, alarms, bans, bridges, clients, configuration, events, gate, groups, history, keys,
-    publish, retained, status, subscribers, top, topics, trace, users,
+    Api, alarms, backup, bans, bridges, clients, configuration, drain, events, gate, groups,
+    history, keys, listeners, publish, retained, status, subscribers, top, topics, trace, users,
 };
 
 /// Where all of them are.
@@ -55,7 +55,7 @@ const TRACE: [&str; 8] =
     ["client_id", "user", "address", "topic", "payload", "payload_bytes", "seconds", "bytes"];
 
 /// All operations.
-const OPERATIONS: [Operation; 44] = [
+const OPERATIONS: [Operation; 51] = [
     view("/status", "status", "The broker in a few figures", &[], "Status"),
     view("/history", "history", "The last hour or day, a value per point", &["span"], "History"),
     view("/session", "session", "What the caller of this request may do", &[], "Caller"),
@@ -136,6 +136,22 @@ const OPERATIONS: [Operation; 44] = [
     view("/users", "users", "Users of the password files, with their roles", &PAGE, "UserPage"),
     view("/roles", "roles", "Roles of the rules file", &[], "RoleList"),
     view("/listeners", "listeners", "Where clients connect", &[], "ListenerList"),
+    act(
+        ("post", "/listeners/{address}/stop"),
+        "stop_listener",
+        "Close a listener; connections that it has stay",
+        NONE,
+        &[],
+        (200, "Listener"),
+    ),
+    act(
+        ("post", "/listeners/{address}/start"),
+        "start_listener",
+        "Open a listener that was stopped",
+        NONE,
+        &[],
+        (200, "Listener"),
+    ),
     view("/limits", "limits", "The broker's limits, and how much is used", &[], "LimitList"),
     view("/bridges", "bridges", "Bridges and their connections", &[], "BridgeList"),
     administer(act(
@@ -174,11 +190,30 @@ const OPERATIONS: [Operation; 44] = [
     act(
         ("post", "/reload"),
         "reload",
-        "Read certificates, users, rules and bans again, as SIGHUP does",
+        "Read configuration, certificates, users, rules and bans again, as SIGHUP does",
         NONE,
         &[],
         (200, "Reloaded"),
     ),
+    view("/backup", "backup", "The last backup of the journal", &[], "Backup"),
+    administer(act(
+        ("post", "/backup"),
+        "begin_backup",
+        "Back the journal up into a directory on the broker's host",
+        RequestBody::Json("BackupRequest"),
+        &[],
+        (200, "Backup"),
+    )),
+    view("/drain", "drain", "Whether the broker is being drained, and how far it is", &[], "Drain"),
+    act(
+        ("post", "/drain"),
+        "begin_drain",
+        "Take no more clients, send those that are here away, and end",
+        RequestBody::Json("DrainRequest"),
+        &[],
+        (200, "Drain"),
+    ),
+    act(("delete", "/drain"), "end_drain", "Take clients again", NONE, &[], (200, "Drain")),
     view("/metrics", "metrics", "The metrics in the format of Prometheus", &[], "text/plain"),
     view("/events", "events", "Events of clients and bridges", &EVENTS, "text/event-stream"),
     view("/slow", "slow", "Clients that are or were slow", &TOP, "SlowList"),
@@ -284,7 +319,9 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "unban" => delete(bans::unban),
         "users" => get(users::users),
         "roles" => get(users::roles),
-        "listeners" => get(status::listeners),
+        "listeners" => get(listeners::list),
+        "stop_listener" => post(listeners::stop),
+        "start_listener" => post(listeners::start),
         "limits" => get(status::limits),
         "bridges" => get(bridges::list),
         "change_bridge" => post(bridges::change),
@@ -294,6 +331,11 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "journal" => get(status::journal),
         "config" => get(configuration::effective),
         "reload" => post(configuration::reload),
+        "backup" => get(backup::status),
+        "begin_backup" => post(backup::begin),
+        "drain" => get(drain::status),
+        "begin_drain" => post(drain::begin),
+        "end_drain" => delete(drain::end),
         "metrics" => get(status::metrics),
         "events" => get(events::events),
         "trace" => get(trace::trace),

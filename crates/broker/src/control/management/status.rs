@@ -9,6 +9,7 @@ use tacho_http::ApiError;
 use tacho_journal::Journal;
 
 use super::Api;
+use crate::control::drain::DrainPhase;
 use crate::control::exposition::CONTENT_TYPE;
 use crate::control::{journal, metrics};
 
@@ -30,6 +31,8 @@ pub(super) struct BrokerStatus {
     messages_out: u64,
     /// Messages that sessions hold: queued or in flight.
     waiting: u64,
+    /// `off`, or how far a drain is.
+    drain: DrainPhase,
     /// Bytes of queued messages and of buffers.
     memory_bytes: u64,
     /// 0 normal, 1 accepts slowed, 2 QoS 0 to slow readers dropped, 3 publishers throttled, 4
@@ -51,24 +54,6 @@ struct LimitRow {
 #[derive(Serialize)]
 pub(super) struct LimitList {
     limits: Vec<LimitRow>,
-}
-
-/// A listener.
-#[derive(Serialize)]
-struct ListenerRow {
-    address: String,
-    transport: &'static str,
-    /// How many connections it may have; absent: as many as the broker.
-    connections_max: Option<u32>,
-    /// Clients log in with passwords of this file.
-    password_file: Option<String>,
-    allow_anonymous: bool,
-}
-
-/// All listeners.
-#[derive(Serialize)]
-pub(super) struct ListenerList {
-    listeners: Vec<ListenerRow>,
 }
 
 /// The journal.
@@ -109,6 +94,7 @@ pub(super) async fn status(State(api): State<Api>) -> Json<BrokerStatus> {
         messages_in: view.sum(|stats| stats.publishes_in_total.total()),
         messages_out: view.sum(|stats| stats.publishes_out_total.total()),
         waiting: view.total(|stats| &stats.waiting),
+        drain: view.drain.phase(),
         memory_bytes: view.total(|stats| &stats.memory_bytes),
         overload_level: max(|stats| stats.overload_level.value()),
         bridges_up: bridges.iter().filter(|b| b.connected == b.links.len()).count(),
@@ -118,7 +104,7 @@ pub(super) async fn status(State(api): State<Api>) -> Json<BrokerStatus> {
 
 pub(super) async fn limits(State(api): State<Api>) -> Json<LimitList> {
     let shared = &api.broker().shared;
-    let limits = &shared.limits;
+    let limits = api.broker().reloads.limits();
     let (retained, retained_bytes) = shared.retained_totals.now();
     let (subscriptions, filter_bytes) = shared.subscriptions.now();
     let row = |limit, used: u64, max: u64| LimitRow { limit, used, max };
@@ -132,20 +118,6 @@ pub(super) async fn limits(State(api): State<Api>) -> Json<LimitList> {
         row("retained_bytes_max", retained_bytes, limits.retained_bytes_max),
     ];
     Json(LimitList { limits })
-}
-
-pub(super) async fn listeners(State(api): State<Api>) -> Json<ListenerList> {
-    let broker = api.broker();
-    let row =
-        |(listener, address): (&crate::config::Listener, &std::net::SocketAddr)| ListenerRow {
-            address: address.to_string(),
-            transport: listener.transport.name(),
-            connections_max: listener.connections.max,
-            password_file: listener.password_file.as_ref().map(|path| path.display().to_string()),
-            allow_anonymous: listener.allow_anonymous,
-        };
-    let all = broker.config.listeners.iter().zip(&broker.addresses);
-    Json(ListenerList { listeners: all.map(row).collect() })
 }
 
 pub(super) async fn journal(State(api): State<Api>) -> Result<Json<JournalAnswer>, ApiError> {

@@ -18,8 +18,8 @@ impl Shard {
     /// Whether the certificate of a connection's client was accepted and would not be now.
     pub(in crate::shard) fn refuses_certificate(&self, net: &Net, conn: ConnId) -> bool {
         let Some(peer) = net.peer_certificates(conn) else { return false };
-        let transport = self.shared.transports.get(usize::from(self.connections.listener_of(conn)));
-        let tls = transport.and_then(tacho_net::ServerTransport::tls);
+        let part = self.shared.listeners.get(usize::from(self.connections.listener_of(conn)));
+        let tls = part.as_ref().and_then(|part| part.transport.tls());
         tls.is_some_and(|tls| !tls.still_accepts(&peer))
     }
 

@@ -36,8 +36,10 @@ impl Shard {
             let len_max = limits.queue_len_max.unwrap_or(u32::MAX);
             session.machine.set_queue_len_max(common.queue_len_max.min(len_max));
             if let Some(conn) = session.connection() {
-                let gate = &self.shared.gates[usize::from(self.connections.listener_of(conn))];
-                let publish = PublishLimit::of_client(gate.publish.as_ref(), &limits);
+                let listener = usize::from(self.connections.listener_of(conn));
+                let part = self.shared.listeners.get(listener);
+                let of_listener = part.as_ref().and_then(|part| part.gate.publish.as_ref());
+                let publish = PublishLimit::of_client(of_listener, &limits);
                 session.meter.limit_changed(publish);
             }
         }

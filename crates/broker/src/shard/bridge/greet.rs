@@ -32,7 +32,7 @@ impl Shard {
         let mut says_bridge = UserPropertiesBuf::new();
         // Invariant: both are short texts without control characters.
         let _ = says_bridge.push(hops::BRIDGE, &config.name);
-        let limits = &self.shared.limits;
+        let limits = &*self.limits;
         let connect = Connect {
             version: config.version,
             clean_start: clean,
@@ -182,7 +182,7 @@ impl Shard {
         connack: &ConnAck<'_>,
         qos_max: QoS,
     ) {
-        let (entry, limits) = (&self.bridges.all[link.index()], &self.shared.limits);
+        let (entry, limits) = (&self.bridges.all[link.index()], &*self.limits);
         let version = self.bridges.known.at(entry.bridge).config().version;
         let properties = &connack.properties;
         let aliases_max = properties.topic_alias_maximum.unwrap_or(0);

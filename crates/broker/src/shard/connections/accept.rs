@@ -12,7 +12,8 @@ use tacho_session::server::End;
 use super::Connection;
 use super::log::OrUnknown;
 use crate::ending::Ending;
-use crate::gate::{ConnectionPermits, Excess};
+use crate::gate::{ConnectionPermits, Excess, Gate};
+use crate::listeners::ListenerPart;
 use crate::mail::Adopted;
 use crate::shard::timers::TimerToken;
 use crate::shard::{Net, Shard};
@@ -36,7 +37,8 @@ impl Shard {
             net.abort(conn);
             return;
         }
-        let is_admitted = match &self.shared.gates[listener].proxies {
+        let Some(part) = self.shared.listeners.get(listener) else { return net.abort(conn) };
+        let is_admitted = match &part.gate.proxies {
             Some(proxies) => {
                 let proxy = net.peer_addr(conn);
                 let is_trusted = proxy.is_some_and(|proxy| proxies.trusts(proxy.ip()));
@@ -50,7 +52,7 @@ impl Shard {
                 }
                 is_trusted
             }
-            None => self.admit(net, conn, listener),
+            None => self.admit(net, conn, &part),
         };
         if is_admitted {
             self.open(net, conn, listener as u16);
@@ -62,19 +64,20 @@ impl Shard {
     /// A proxy has told the address of its client.
     pub(in crate::shard) fn connection_proxied(&mut self, net: &mut Net, conn: ConnId) {
         let Connection::Opening { listener, .. } = self.connections.get(conn) else { return };
-        if !self.admit(net, conn, usize::from(listener)) {
+        let part = self.shared.listeners.get(usize::from(listener));
+        if !part.is_some_and(|part| self.admit(net, conn, &part)) {
             self.drop_connection(net, conn);
             net.abort(conn);
         }
     }
 
     /// Whether a connection whose client's address is known is served; begins its transport.
-    fn admit(&mut self, net: &mut Net, conn: ConnId, listener: usize) -> bool {
+    fn admit(&mut self, net: &mut Net, conn: ConnId, part: &ListenerPart) -> bool {
         if self.shared.access.bans.counts_flaps() {
             net.keep_peer_addr(conn);
         }
         // Before a handshake is paid for. Others are told at CONNECT.
-        let transport = &self.shared.transports[listener];
+        let transport = &part.transport;
         let is_encrypted = matches!(transport, ServerTransport::Tls(_) | ServerTransport::Wss(..));
         if is_encrypted && self.offence_of_address(net, conn).is_some() {
             self.stats.refused_banned_total.increment();
@@ -85,10 +88,12 @@ impl Shard {
             return false;
         }
         // Last: what an address has too much of must not use up the listener's share.
-        if !self.enters_from_its_address(net, conn, listener) || !self.enters(net, conn, listener) {
+        if !self.enters_from_its_address(net, conn, &part.gate)
+            || !self.enters(net, conn, &part.gate)
+        {
             return false;
         }
-        match self.shared.transports[listener].filter() {
+        match part.transport.filter() {
             Ok(None) => {}
             Ok(Some(filter)) => net.set_filter(conn, filter),
             Err(error) => {
@@ -100,17 +105,16 @@ impl Shard {
     }
 
     /// Whether the listener has room for one more connection.
-    fn enters(&mut self, net: &mut Net, conn: ConnId, listener: usize) -> bool {
+    fn enters(&mut self, net: &mut Net, conn: ConnId, gate: &Gate) -> bool {
         let Some(permits) = self.connections.permits(conn) else { return false };
-        match self.shared.gates[listener].enter(permits, net.now_ns()) {
+        match gate.enter(permits, net.now_ns()) {
             Ok(()) => true,
             Err(excess) => self.tell_excess(net, conn, excess),
         }
     }
 
     /// Whether the listener has room for one more connection of the client's address.
-    fn enters_from_its_address(&mut self, net: &mut Net, conn: ConnId, listener: usize) -> bool {
-        let gate = &self.shared.gates[listener];
+    fn enters_from_its_address(&mut self, net: &mut Net, conn: ConnId, gate: &Gate) -> bool {
         if !gate.asks_for_addresses() {
             return true;
         }

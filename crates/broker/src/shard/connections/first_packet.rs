@@ -48,6 +48,9 @@ impl Shard {
             self.drop_connection(net, conn); // [MQTT-3.1.2-24]
             return Flow::Stop;
         }
+        if self.refuse_drained(net, conn, &connect) {
+            return Flow::Stop;
+        }
         if let Some(banned) = self.ban_of_connect(net, conn, &connect) {
             self.trace_connect(net, conn, &connect);
             self.refuse_banned(net, conn, &connect, banned);
@@ -134,12 +137,22 @@ impl Shard {
         version: Version,
         reason: ReasonCode,
     ) {
+        self.refuse_with(net, conn, version, ConnAck::refusal(reason));
+    }
+
+    /// The same with properties.
+    pub(in crate::shard) fn refuse_with(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        version: Version,
+        refusal: ConnAck<'_>,
+    ) {
         self.stats.packets_in_total.increment();
-        self.stats.refused_connects_total.increment(reason);
-        self.log_refusal(net, conn, reason);
-        self.trace_refused(net, conn, reason);
-        let connack = Packet::ConnAck(ConnAck::refusal(reason));
-        encode(&connack, version, net, conn);
+        self.stats.refused_connects_total.increment(refusal.reason);
+        self.log_refusal(net, conn, refusal.reason);
+        self.trace_refused(net, conn, refusal.reason);
+        encode(&Packet::ConnAck(refusal), version, net, conn);
         self.drop_connection(net, conn);
     }
 }

@@ -27,7 +27,8 @@ impl Shard {
     fn note_flap(&mut self, net: &Net, conn: ConnId, slot: Option<SessionSlot>) {
         let now_ns = net.now_ns();
         let listener = usize::from(self.connections.listener_of(conn));
-        let proxies = self.shared.gates.get(listener).and_then(|gate| gate.proxies.as_ref());
+        let part = self.shared.listeners.get(listener);
+        let proxies = part.as_ref().and_then(|part| part.gate.proxies.as_ref());
         let SharedAccess { bans, settings, .. } = &self.shared.access;
         let ban_s = settings.flapping_ban_s;
         let why = |count: u32| format!("{count} connections that ended, banned for {ban_s} s");

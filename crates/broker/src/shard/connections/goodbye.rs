@@ -12,6 +12,16 @@ use crate::shard::output::encode_within;
 use crate::shard::{Net, Shard};
 use crate::trace::TraceKind;
 
+/// What a client is told when the broker ends its connection.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::shard) struct Farewell<'a> {
+    pub(in crate::shard) reason: ReasonCode,
+    /// A word of explanation.
+    pub(in crate::shard) why: Option<&'static str>,
+    /// Where it may go instead.
+    pub(in crate::shard) server_reference: Option<&'a str>,
+}
+
 impl Shard {
     /// Refuses malformed input: says why where the version allows it, then closes.
     pub(in crate::shard) fn protocol_error(
@@ -106,6 +116,16 @@ impl Shard {
         reason: ReasonCode,
         why: Option<&'static str>,
     ) {
+        self.say_farewell(net, conn, &Farewell { reason, why, server_reference: None });
+    }
+
+    pub(in crate::shard) fn say_farewell(
+        &mut self,
+        net: &mut Net,
+        conn: ConnId,
+        farewell: &Farewell<'_>,
+    ) {
+        let Farewell { reason, why, .. } = *farewell;
         if let Connection::Active { version, session, .. } = self.connections.get(conn) {
             if version == Version::V5 {
                 let disconnect = Disconnect { reason_string: why, ..Disconnect::new(reason) };
@@ -115,7 +135,7 @@ impl Shard {
             let packet_size_max = self.sessions[session].terms().packet_size_max();
             self.stats.disconnects_by_broker_total.increment(reason);
             self.stats.disconnects_out_total.add(u64::from(version == Version::V5));
-            send_disconnect(net, conn, version, reason, why, packet_size_max);
+            send_disconnect(net, conn, version, farewell, packet_size_max);
         }
         // Nothing follows [MQTT-3.14.4-1], [MQTT-3.14.4-2].
         self.connections.set(conn, Connection::Closing);
@@ -137,8 +157,7 @@ pub(in crate::shard) fn send_disconnect(
     net: &mut Net,
     conn: ConnId,
     version: Version,
-    reason: ReasonCode,
-    why: Option<&'static str>,
+    farewell: &Farewell<'_>,
     packet_size_max: u32,
 ) {
     if version != Version::V5 {
@@ -146,7 +165,8 @@ pub(in crate::shard) fn send_disconnect(
     }
     // What is too long is said without the explanation [MQTT-3.14.2-3], [MQTT-3.14.2-4], or not at
     // all [MQTT-3.1.2-24].
-    let disconnect = Disconnect { reason_string: why, ..Disconnect::new(reason) };
+    let Farewell { reason, why, server_reference } = *farewell;
+    let disconnect = Disconnect { reason_string: why, server_reference, ..Disconnect::new(reason) };
     let out = net.out(conn).as_vec_mut();
     encode_within(Packet::Disconnect(disconnect), version, packet_size_max, out);
 }

@@ -8,7 +8,7 @@ use tacho_net::ConnId;
 use tacho_session::ProtocolError;
 use tacho_session::server::End;
 
-use super::goodbye::send_disconnect;
+use super::goodbye::{Farewell, send_disconnect};
 use super::{Connection, is_read_ahead};
 use crate::ending::Ending;
 use crate::keys::SessionSlot;
@@ -377,7 +377,8 @@ impl Shard {
             self.stats.disconnects_out_total.increment();
             let version = Version::V5;
             let why = Some(error.sentence());
-            send_disconnect(net, conn, version, error.reason(), why, packet_size_max);
+            let farewell = Farewell { reason: error.reason(), why, server_reference: None };
+            send_disconnect(net, conn, version, &farewell, packet_size_max);
         }
         self.connections.set(conn, Connection::Closing);
         net.close(conn);

@@ -7,7 +7,7 @@ use std::fmt::{self, Display};
 use std::time::Duration;
 
 use tacho_codec::{Connect, ReasonCode};
-use tacho_net::{ConnId, ServerTransport};
+use tacho_net::ConnId;
 use tracing::Level;
 
 use crate::ending::{Ending, LastConnection};
@@ -29,6 +29,7 @@ impl Shard {
         }
         let client = self.sessions[slot].key().client_id.escape_debug();
         let (listener, _) = self.connections.origin(conn);
+        let part = self.shared.listeners.get(usize::from(listener));
         tracing::debug!(
             %client,
             address = %OrUnknown(net.peer_addr(conn)),
@@ -36,7 +37,7 @@ impl Shard {
             protocol = %connect.version,
             listener = %format_args!(
                 "{}://{}",
-                transport(self.shared.transports.get(usize::from(listener))),
+                part.as_ref().map_or("tcp", |part| part.listener.transport.name()),
                 OrUnknown(net.local_addr(conn)),
             ),
             clean_start = connect.clean_start,
@@ -70,15 +71,6 @@ impl Shard {
         self.trace_ended(net, slot, &ending);
         let last = LastConnection { ending, ended_ns: net.now_ns(), duration_ns };
         self.sessions[slot].note_last_connection(last);
-    }
-}
-
-const fn transport(transport: Option<&ServerTransport>) -> &'static str {
-    match transport {
-        None | Some(ServerTransport::Tcp) => "tcp",
-        Some(ServerTransport::Tls(_)) => "tls",
-        Some(ServerTransport::Ws(_)) => "ws",
-        Some(ServerTransport::Wss(..)) => "wss",
     }
 }
 

@@ -38,7 +38,9 @@ use crate::stats::ShardStats;
 use authenticate::Exchange;
 
 pub(crate) use authenticate::Authenticators;
-use connack::{agree, packet_size_max};
+use connack::agree;
+pub(super) use connack::packet_size_max;
+pub(super) use goodbye::Farewell;
 pub(super) use input::PUBLISH;
 use login::HeldLogin;
 use login_end::LoginEnd;
@@ -87,6 +89,11 @@ impl Connection {
     /// Whether its client is connected or will be as soon as its session is committed.
     const fn has_client(self) -> bool {
         matches!(self, Self::Committing { .. } | Self::Active { .. })
+    }
+
+    /// Whether it has a client, or one that wants to connect.
+    pub(super) const fn is_client(self) -> bool {
+        self.is_handshake() || self.has_client()
     }
 
     /// Fires when its client has run out of time to connect, or gets the answer that waits.

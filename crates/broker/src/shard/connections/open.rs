@@ -125,7 +125,8 @@ impl Shard {
         let permit = permit.unwrap_or_else(|| self.shared.connections.take());
         // Taking over may have ended the session.
         let existing = self.sessions.find(&key);
-        if existing.is_none() && self.sessions.len() >= self.shared.sessions_per_shard_max {
+        let sessions_max = self.limits().sessions_max.div_ceil(self.shared.shards);
+        if existing.is_none() && self.sessions.len() >= sessions_max {
             self.stats.refused_sessions_total.increment();
             self.refuse(net, conn, connect.version, ReasonCode::QUOTA_EXCEEDED);
             return None;
@@ -196,8 +197,9 @@ impl Shard {
             will,
         };
         let now_ns = net.now_ns();
-        let gate = &self.shared.gates[usize::from(self.connections.listener_of(conn))];
-        let publish = PublishLimit::of_client(gate.publish.as_ref(), &self.limits_in(slot));
+        let part = self.shared.listeners.get(usize::from(self.connections.listener_of(conn)));
+        let of_listener = part.as_ref().and_then(|part| part.gate.publish.as_ref());
+        let publish = PublishLimit::of_client(of_listener, &self.limits_in(slot));
         let session = &mut self.sessions[slot];
         session.meter.client_connected(publish);
         let connected = session.client_connected(now_ns, params, terms_of(connect, aliases_max));
@@ -223,9 +225,11 @@ impl Shard {
 
     /// How safe a session is to be that a client of this connection asks for.
     fn level_of(&self, conn: ConnId, session_expiry_s: u32) -> Level {
-        let Some(durable) = &self.shared.durable else { return Level::Memory };
-        let listener = self.connections.listener_of(conn);
-        durable.levels[usize::from(listener)].for_expiry(session_expiry_s)
+        if self.shared.durable.is_none() {
+            return Level::Memory;
+        }
+        let part = self.shared.listeners.get(usize::from(self.connections.listener_of(conn)));
+        part.map_or(Level::Memory, |part| part.levels.for_expiry(session_expiry_s))
     }
 
     /// What becomes of messages when the queue of a session that a client of this connection asks
@@ -239,8 +243,9 @@ impl Shard {
     ) -> QueuePolicy {
         let listener = usize::from(self.connections.listener_of(conn));
         let of_roles = self.limits_in(slot).queue_full(session_expiry_s);
-        let of_listener = self.shared.queue_policies[listener].for_expiry(session_expiry_s);
-        of_roles.unwrap_or(of_listener)
+        let part = self.shared.listeners.get(listener);
+        let of_listener = part.map(|part| part.queue_policies.for_expiry(session_expiry_s));
+        of_roles.or(of_listener).unwrap_or(QueuePolicy::Refuse)
     }
 
     /// The same client id again: the old connection ends before the new one's CONNACK

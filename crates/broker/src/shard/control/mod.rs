@@ -85,6 +85,23 @@ impl Shard {
             }
             Query::Publishers(scan, reply) => answer(reply, self.publishers(net, &scan)),
             Query::SlowHistory(reply) => answer(reply, self.slow_history(net)),
+            Query::BeginDrain(server_reference, reply) => {
+                self.begin_draining(server_reference);
+                answer(reply, ());
+            }
+            Query::SendAway(count, reply) => answer(reply, self.send_away(net, count)),
+            Query::EndDrain(reply) => {
+                self.end_draining();
+                answer(reply, ());
+            }
+            Query::Listen(index, socket, reply) => {
+                let listens = self.is_stopping() || net.listen(index, socket).is_ok();
+                answer(reply, listens);
+            }
+            Query::CloseListener(index, reply) => {
+                net.close_listener(index);
+                answer(reply, ());
+            }
         }
     }
 }

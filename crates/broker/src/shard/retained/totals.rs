@@ -13,8 +13,8 @@ use crate::stats::ShardStats;
 pub(crate) struct RetainedTotals {
     count: AtomicUsize,
     bytes: AtomicU64,
-    count_max: usize,
-    bytes_max: u64,
+    count_max: AtomicUsize,
+    bytes_max: AtomicU64,
 }
 
 /// Where one shard counts the retained messages that it owns.
@@ -29,9 +29,15 @@ impl RetainedTotals {
         Self {
             count: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
-            count_max: limits.retained_count_max,
-            bytes_max: limits.retained_bytes_max,
+            count_max: AtomicUsize::new(limits.retained_count_max),
+            bytes_max: AtomicU64::new(limits.retained_bytes_max),
         }
+    }
+
+    /// From now on; what is there stays.
+    pub(crate) fn set_max(&self, limits: &Limits) {
+        self.count_max.store(limits.retained_count_max, Relaxed);
+        self.bytes_max.store(limits.retained_bytes_max, Relaxed);
     }
 
     /// Number of messages and their bytes.
@@ -50,12 +56,13 @@ impl RetainedCounts {
     pub(super) fn try_replace(&self, old_bytes: Option<u64>, new_bytes: u64) -> bool {
         let totals = &*self.totals;
         let is_new = old_bytes.is_none();
-        if is_new && totals.count.fetch_add(1, Relaxed) >= totals.count_max {
+        if is_new && totals.count.fetch_add(1, Relaxed) >= totals.count_max.load(Relaxed) {
             totals.count.fetch_sub(1, Relaxed);
             return false;
         }
         let more = new_bytes.saturating_sub(old_bytes.unwrap_or(0));
-        if more > 0 && totals.bytes.fetch_add(more, Relaxed) + more > totals.bytes_max {
+        let bytes_max = totals.bytes_max.load(Relaxed);
+        if more > 0 && totals.bytes.fetch_add(more, Relaxed) + more > bytes_max {
             totals.bytes.fetch_sub(more, Relaxed);
             totals.count.fetch_sub(usize::from(is_new), Relaxed);
             return false;

@@ -14,8 +14,8 @@ use crate::stats::ShardStats;
 pub(crate) struct SubscriptionTotals {
     count: AtomicUsize,
     bytes: AtomicU64,
-    count_max: usize,
-    bytes_max: u64,
+    count_max: AtomicUsize,
+    bytes_max: AtomicU64,
 }
 
 impl SubscriptionTotals {
@@ -23,9 +23,15 @@ impl SubscriptionTotals {
         Self {
             count: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
-            count_max: limits.subscriptions_max,
-            bytes_max: limits.subscriptions_bytes_max,
+            count_max: AtomicUsize::new(limits.subscriptions_max),
+            bytes_max: AtomicU64::new(limits.subscriptions_bytes_max),
         }
+    }
+
+    /// From now on; what is there stays.
+    pub(crate) fn set_max(&self, limits: &Limits) {
+        self.count_max.store(limits.subscriptions_max, Ordering::Relaxed);
+        self.bytes_max.store(limits.subscriptions_bytes_max, Ordering::Relaxed);
     }
 
     /// Subscriptions and their bytes.
@@ -50,8 +56,9 @@ impl SubscriptionCounts {
     pub(super) fn try_add(&self, tally: Tally) -> bool {
         self.add(tally);
         let totals = &self.totals;
-        let is_within = totals.count.load(Ordering::Relaxed) <= totals.count_max
-            && totals.bytes.load(Ordering::Relaxed) <= totals.bytes_max;
+        let is_within = totals.count.load(Ordering::Relaxed)
+            <= totals.count_max.load(Ordering::Relaxed)
+            && totals.bytes.load(Ordering::Relaxed) <= totals.bytes_max.load(Ordering::Relaxed);
         if !is_within {
             self.subtract(tally);
         }
