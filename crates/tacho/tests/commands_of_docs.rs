@@ -110,6 +110,10 @@ fn every_command_in_a_block_works() {
     let (mut to_run, mut to_serve) = (BTreeSet::new(), BTreeSet::new());
     let mut to_parse = BTreeSet::new();
     for document in &all {
+        // operators_guide.rs runs them, in their order and with folders for their places.
+        if document.name == "operators-guide.md" {
+            continue;
+        }
         for command in commands(&document.text) {
             if let Some((file, content)) = &command.file {
                 std::fs::write(folder.join(file), content).expect("writes");
