@@ -4,7 +4,7 @@
 //! sends at most a window of them ahead of their acknowledgements (the credit, far below what a
 //! subscription holds), repeats what was not acknowledged, and ignores what comes twice or too
 //! early. Each side says at least every second that it is there; a side that has not been heard for
-//! a time is lost, and so is the link.
+//! a time is lost, and so is the link. A side that was stopped for as long ends the link itself.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -171,11 +171,16 @@ impl LinkState {
                 return;
             }
             let mut window = lock(&self.window);
+            let now_ns = self.now_ns();
+            // What waits now is of before: the other side has given this one up.
+            if let Some(seconds) = window.stood_still_s(now_ns) {
+                break format!("this side stood still for {seconds} s");
+            }
             let taken = match message {
-                Some(message) => window.take(self.now_ns(), &message.payload),
+                Some(message) => window.take(now_ns, &message.payload),
                 None => Taken::Nothing,
             };
-            let lost = window.silence_s(self.now_ns());
+            let lost = window.silence_s(now_ns);
             self.flush(&mut window);
             drop(window);
             self.room.notify_all();
@@ -188,7 +193,9 @@ impl LinkState {
                 break format!("nothing was heard of it for {seconds} s");
             }
         };
-        lock(&self.window).end();
+        // A side that is given up, but lives, hears it when it can.
+        let goodbye = lock(&self.window).goodbye();
+        let _ = self.bus.publish(&self.other, goodbye.into());
         self.room.notify_all();
         on_event(LinkEvent::Ended(why));
     }

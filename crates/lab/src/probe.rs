@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::agents::{AgentSample, AgentUsage};
 use tacho_monitor::{
     CpuSource, HostSample, HostSampler, ProcRoot, ProcessSample, ProcessSampler, ProcessTable,
     ProcessTreeSampler, now_ns,
@@ -43,6 +44,8 @@ pub(crate) struct Samples {
     pub(crate) programs: Option<ProcessTable>,
     /// Cores that the broker may use; empty when unknown.
     pub(crate) broker_cores: Vec<usize>,
+    /// The agents that make the load, in their order.
+    pub(crate) agents: Vec<AgentSample>,
 }
 
 /// What was used between two moments.
@@ -84,6 +87,8 @@ pub(crate) struct Usage {
     pub(crate) host_steal_percent: Option<f64>,
     /// Memory in use on the host at the end.
     pub(crate) host_memory_percent: Option<f64>,
+    /// What each agent used, in their order.
+    pub(crate) agents: Vec<AgentUsage>,
 }
 
 impl Probe {
@@ -130,7 +135,8 @@ impl Probe {
         }
         let programs = self.programs.clone();
         let generator = self.generator.as_mut().and_then(|own| own.sample(now_ns()).ok());
-        Samples { broker_pid, host, broker, broker_pids, generator, programs, broker_cores }
+        let agents = Vec::new();
+        Samples { broker_pid, host, broker, broker_pids, generator, programs, broker_cores, agents }
     }
 }
 
@@ -176,6 +182,8 @@ impl Samples {
         usage.generator_waiting_percent =
             own.and_then(|(now, before)| now.waited_percent_since(before, is_generator_thread));
         usage.host_memory_percent = self.host.as_ref().map(HostSample::memory_percent);
+        let agents = self.agents.iter().zip(&earlier.agents);
+        usage.agents = agents.map(|(now, before)| now.since(before)).collect();
         usage
     }
 

@@ -2,7 +2,8 @@
 
 use tacho_record::{
     ActionKind, ActionRecord, Cause, Check, Direction, Disturbance, Gate, Handling,
-    SUSTAINED_PERCENT, SeriesRow, Step, StepGroup, ThresholdResult, Verdict, ViolationCounts,
+    SUSTAINED_PERCENT, SeriesRow, Step, StepAgent, StepGroup, ThresholdResult, Verdict,
+    ViolationCounts,
 };
 use tacho_scenario::threshold::{Comparison, Thresholds};
 
@@ -24,26 +25,34 @@ pub const OTHERS_PERCENT: f64 = 20.0;
 /// CPU of the broker in percent of its cores from which on a closed run is limited by it.
 const BROKER_SATURATED_PERCENT: f64 = 90.0;
 
-/// The generator's health, as far as a step shows it.
+/// The generator's health, as far as a step shows it. Of agents the worst one counts: its clients
+/// are as late, or its threads as busy, as the figure says, whatever the others do.
 ///
 /// In a closed run the generator sends as fast as the broker answers. It has no schedule to be
 /// late for, and it may be busy as long as the broker is saturated too: then the broker is the
 /// bottleneck.
 pub fn gates(step: &Step, closed: bool, broker_cores: usize) -> Vec<Gate> {
     let mut gates = Vec::new();
-    let mut gate = |check: Check, value: f64, limit: f64| {
-        let (name, unit) = (check.into(), check.unit().to_owned());
-        gates.push(Gate { name, unit, value, limit, passed: value < limit });
-    };
+    let mut gate =
+        |check: Check, value: f64, of_agent: fn(&StepAgent) -> Option<f64>, limit: f64| {
+            let figures = step.agents.iter().filter_map(|agent| Some((of_agent(agent)?, agent)));
+            let worst = figures.max_by(|(a, _), (b, _)| a.total_cmp(b));
+            let value = worst.map_or(value, |(of_agent, _)| of_agent.max(value));
+            let agent = worst.map(|(_, agent)| agent.name.clone());
+            let (name, unit) = (check.into(), check.unit().to_owned());
+            gates.push(Gate { name, unit, value, limit, passed: value < limit, agent });
+        };
     let saturated = step
         .broker_cpu_percent
         .is_some_and(|cpu| cpu >= BROKER_SATURATED_PERCENT * broker_cores.max(1) as f64);
     if !(closed && saturated) {
         let busiest = step.generator_thread_busy_max_percent;
-        gate(Check::ThreadBusy, busiest, GENERATOR_BUSY_PERCENT);
+        let of_agent = |agent: &StepAgent| Some(agent.thread_busy_max_percent);
+        gate(Check::ThreadBusy, busiest, of_agent, GENERATOR_BUSY_PERCENT);
     }
     if let (false, Some(p99)) = (closed, step.send_delay_us.p99) {
-        gate(Check::SendDelay, p99 as f64, SEND_DELAY_P99_US);
+        let of_agent = |agent: &StepAgent| agent.send_delay_us.p99.map(|us| us as f64);
+        gate(Check::SendDelay, p99 as f64, of_agent, SEND_DELAY_P99_US);
     }
     gates
 }
@@ -65,7 +74,7 @@ pub fn late_samples(
     let value = (missed_ns as f64 * 100.0 / len_ns as f64).min(100.0);
     let value = (value * 100.0).round() / 100.0;
     let (name, unit) = (check.into(), check.unit().to_owned());
-    Some(Gate { name, unit, value, limit, passed: value < limit })
+    Some(Gate { name, unit, value, limit, passed: value < limit, agent: None })
 }
 
 /// Judges one step; `rows` are the full seconds of its window.
@@ -89,7 +98,9 @@ pub fn judge_step(step: &Step, rows: &[&SeriesRow]) -> (Verdict, Vec<Cause>) {
     for gate in step.gates.iter().filter(|gate| !gate.passed) {
         let Some(check) = gate.name.known() else { continue };
         let (value, limit) = (gate.value, gate.limit);
-        found.push((Verdict::GeneratorBound, Cause::GeneratorCheck { check, value, limit }));
+        let agent = gate.agent.clone();
+        let cause = Cause::GeneratorCheck { check, value, limit, agent };
+        found.push((Verdict::GeneratorBound, cause));
     }
     let invalid = |found: &&Disturbance| found.handling == Handling::Invalid;
     if let Some(disturbance) = step.disturbance.as_ref().filter(invalid) {
@@ -254,6 +265,8 @@ pub fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
 
 #[cfg(test)]
 mod tests {
+    use tacho_record::LatencyStats;
+
     use super::*;
 
     #[test]
@@ -270,5 +283,43 @@ mod tests {
         assert_eq!(late(300, 10_200, 10_000), Some((5.0, false)));
         assert_eq!(late(60_000, 70_000, 10_000), Some((100.0, false)));
         assert_eq!(late(0, 0, 0), None);
+    }
+
+    #[test]
+    fn the_worst_agent_is_named() {
+        let agent = |name: &str, busy: f64, p99: Option<u64>| StepAgent {
+            name: name.to_owned(),
+            thread_busy_max_percent: busy,
+            send_delay_us: LatencyStats { p99, ..LatencyStats::default() },
+            ..StepAgent::default()
+        };
+        // The late one sends so little that all messages together are in time.
+        let step = Step {
+            generator_thread_busy_max_percent: 90.0,
+            send_delay_us: LatencyStats { p99: Some(50), ..LatencyStats::default() },
+            agents: vec![
+                agent("busy", 90.0, Some(40)),
+                agent("late", 10.0, Some(5_000)),
+                agent("idle", 1.0, None),
+            ],
+            ..Step::default()
+        };
+        let of = |step: &Step| -> Vec<_> {
+            let gates = gates(step, false, 1).into_iter();
+            gates.map(|gate| (gate.value, gate.passed, gate.agent)).collect()
+        };
+        let named = |name: &str| Some(name.to_owned());
+        let expected = [(90.0, false, named("busy")), (5_000.0, false, named("late"))];
+        assert_eq!(of(&step), expected);
+        let (_, causes) = judge_step(&Step { gates: gates(&step, false, 1), ..step.clone() }, &[]);
+        let late = Cause::GeneratorCheck {
+            check: Check::SendDelay,
+            value: 5_000.0,
+            limit: SEND_DELAY_P99_US,
+            agent: named("late"),
+        };
+        assert!(causes.contains(&late), "{causes:?}");
+        let alone = Step { agents: Vec::new(), ..step };
+        assert_eq!(of(&alone), [(90.0, false, None), (50.0, true, None)]);
     }
 }

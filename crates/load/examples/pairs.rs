@@ -42,7 +42,10 @@ fn main() -> Result<(), Failed> {
             }
             Event::Measured(totals) => print(&totals, broker_cpu_ns),
             Event::Finished(summary) => println!("{}", summary.end),
-            Event::Phase { .. } | Event::Interval(_) | Event::ActionStarted { .. } => {}
+            Event::Phase { .. }
+            | Event::Interval(_)
+            | Event::ActionStarted { .. }
+            | Event::ShareLost(_) => {}
         }
     }
     Ok(())

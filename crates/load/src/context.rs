@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tacho_codec::QoS;
 
 use crate::cells::Cells;
-use crate::placement::Placement;
+use crate::placement::{Layout, Placement};
 use crate::plan::{Action, ActionKind, Plan};
 use crate::verifier::{Streams, unix_offset_ns};
 
@@ -48,13 +48,18 @@ impl RunContext {
     /// Places clients and streams on threads, all of them of this process.
     pub(crate) fn new(plan: Plan) -> Self {
         let here = 0..plan.threads;
-        Self::of_share(plan, here, unix_offset_ns())
+        Self::of_share(plan, &Layout::default(), here, unix_offset_ns())
     }
 
     /// The same where this process runs only the threads `here`, and the run's clock is that much
     /// behind Unix time.
-    pub(crate) fn of_share(plan: Plan, here: Range<usize>, unix_offset_ns: u64) -> Self {
-        let placement = Placement::new(&plan);
+    pub(crate) fn of_share(
+        plan: Plan,
+        layout: &Layout,
+        here: Range<usize>,
+        unix_offset_ns: u64,
+    ) -> Self {
+        let placement = Placement::spread(&plan, layout);
         let cells = Cells::new(&plan);
         let streams = Arc::new(Streams::at(&plan, unix_offset_ns));
         let mut receivers = vec![0; streams.infos.len()];

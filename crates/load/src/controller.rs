@@ -11,20 +11,25 @@ use tacho_net::clock;
 use crate::context::RunContext;
 use crate::events::{Delivery, End, Event, PhaseKind, Summary};
 use crate::histogram::{self, histogram};
-use crate::mail::{Ended, Enter, LostShare, Mail, Report, ReportBody, Status, Task};
-use crate::plan::{ClientIndex, Group, Phase};
+use crate::mail::{Ended, Enter, Mail, OnLoss, Report, ReportBody, Status, Task};
+use crate::plan::{ClientIndex, Group, Phase, Receiver};
 use crate::rtt::RttThread;
 use crate::verifier::{Books, StreamEnds, settle_shared};
 
 mod begin;
 mod crew;
 mod intervals;
+mod losses;
+mod roll;
+mod shares;
 pub(crate) mod threads;
 
 pub(crate) use begin::{start, start_parts};
 use crew::Crew;
 pub(crate) use crew::CrewPart;
 use intervals::{Intervals, Measured};
+use roll::Roll;
+use shares::Shares;
 
 /// How often the controller checks the abort flag and a drain.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -42,14 +47,11 @@ const ANSWER_TIMEOUT_NS: u64 = 10_000_000_000;
 /// Responses of threads that the controller collects.
 #[derive(Debug, Default)]
 struct Inbox {
-    /// The phase entered last, and the number of threads that have finished it.
+    /// The phase entered last.
     phase: usize,
-    done: usize,
     statuses: Vec<Status>,
     ends: Vec<StreamEnds>,
-    ends_from: usize,
     books: Books,
-    books_from: usize,
     ended: Vec<Ended>,
 }
 
@@ -60,6 +62,14 @@ struct Controller {
     crew: Crew,
     reports: mpsc::Receiver<Report>,
     intervals: Intervals,
+    roll: Roll,
+    /// The processes that run the threads, where others do.
+    shares: Shares,
+    on_loss: OnLoss,
+    /// The load has begun: a part of it may be lost.
+    is_loading: bool,
+    /// Shared groups with members that are lost: what came to those is unknown.
+    lost_groups: HashSet<Receiver>,
     rtt: Option<RttThread>,
     rtt_failure: Option<String>,
     /// When the first connect phase began.
@@ -144,7 +154,7 @@ impl Controller {
     fn probe(&mut self, index: usize, timeout_ns: u64) -> Result<(), End> {
         self.enter_now(index, Task::Probe);
         let deadline_ns = clock::now_ns() + timeout_ns;
-        while !self.all_done() {
+        while !self.roll.all_done() {
             self.receive_or_abort(LOOK_EVERY)?;
             if clock::now_ns() >= deadline_ns {
                 let statuses = self.ask_status()?;
@@ -164,6 +174,8 @@ impl Controller {
     /// Runs consecutive load phases; returns the measured window.
     fn load(&mut self, first: usize, phases: &[Phase]) -> Result<Option<Measured>, End> {
         let mut start_ns = clock::now_ns() + self.crew.margin_ns();
+        self.is_loading = true;
+        self.roll.listen(start_ns);
         let mut measured = None;
         let mut starts = Vec::new();
         for (index, phase) in (first..).zip(phases) {
@@ -199,6 +211,7 @@ impl Controller {
             if now_ns >= start_ns {
                 return Ok(measured);
             }
+            self.lose_silent(now_ns)?;
             let wait_ns =
                 start_ns.min(starts.peek().map_or(u64::MAX, |start| start.at_ns)) - now_ns;
             if let Err(end) = self.receive_or_abort(Duration::from_nanos(wait_ns).min(LOOK_EVERY)) {
@@ -280,8 +293,13 @@ impl Controller {
             if sum(|s| s.received) != received {
                 (received, arrival_ns) = (sum(|s| s.received), clock::now_ns());
             }
-            if sum(|s| s.expected) == sum(|s| s.received) && sum(|s| s.outstanding) == 0 {
-                break true;
+            let is_quiet = clock::now_ns() - arrival_ns > SILENCE_NS;
+            match self.roll.is_whole() {
+                true if sum(|s| s.expected) != sum(|s| s.received) => {}
+                // What lost clients sent and should have received is unknown.
+                false if !is_quiet => {}
+                is_whole if sum(|s| s.outstanding) == 0 => break is_whole,
+                _ => {}
             }
             if clock::now_ns() >= deadline_ns || aborted.is_some() {
                 break false;
@@ -305,19 +323,17 @@ impl Controller {
 
     /// Collects what was sent from all threads, distributes it, and collects their books.
     fn close_books(&mut self) -> Result<Books, End> {
-        self.inbox.ends = vec![StreamEnds::default(); self.context.homes.len()];
-        self.inbox.ends_from = 0;
-        self.post_all(|| Mail::ReportEnds);
-        self.wait_for(|inbox, threads| inbox.ends_from == threads)?;
+        // Those of threads that are gone stay unknown.
+        let unknown = StreamEnds { unknown: true, ..StreamEnds::default() };
+        self.inbox.ends = vec![unknown; self.context.homes.len()];
+        self.ask(|| Mail::ReportEnds)?;
         let ends: Arc<[StreamEnds]> = std::mem::take(&mut self.inbox.ends).into();
         self.inbox.books = Books::default();
-        self.inbox.books_from = 0;
-        self.post_all(|| Mail::Settle(Arc::clone(&ends)));
-        self.wait_for(|inbox, threads| inbox.books_from == threads)?;
+        self.ask(|| Mail::Settle(Arc::clone(&ends)))?;
         self.flush_intervals();
         let mut books = std::mem::take(&mut self.inbox.books);
         books.cells.resize(self.context.cells.len(), Delivery::default());
-        settle_shared(&mut books, &ends);
+        settle_shared(&mut books, &ends, &self.lost_groups);
         for (home, end) in self.context.homes.iter().zip(&*ends) {
             let inside = end.window_to - end.window_from;
             books.window.sent += inside;
@@ -344,7 +360,7 @@ impl Controller {
     /// Waits for `Done` of all threads, ignoring the abort flag.
     fn wait_done_despite_abort(&mut self, timeout_ns: u64) -> Result<(), End> {
         let deadline_ns = clock::now_ns() + timeout_ns;
-        while !self.all_done() && clock::now_ns() < deadline_ns {
+        while !self.roll.all_done() && clock::now_ns() < deadline_ns {
             self.receive(LOOK_EVERY)?;
         }
         Ok(())
@@ -393,7 +409,7 @@ impl Controller {
     /// Waits a moment for the last reports of threads in other processes.
     fn await_last_reports(&mut self) {
         let deadline_ns = clock::now_ns() + LAST_REPORTS_NS;
-        while self.inbox.ended.len() < self.context.plan.threads
+        while self.inbox.ended.len() < self.roll.left()
             && clock::now_ns() < deadline_ns
             && self.receive(LOOK_EVERY).is_ok()
         {}
@@ -404,7 +420,8 @@ impl Controller {
     }
 
     fn enter(&mut self, enter: Enter) {
-        (self.inbox.phase, self.inbox.done) = (enter.index, 0);
+        self.inbox.phase = enter.index;
+        self.roll.enter();
         let kind = enter.task.kind();
         self.emit(Event::Phase { kind, index: enter.index, at_ns: enter.start_ns });
         self.post_all(|| Mail::Enter(enter));
@@ -415,7 +432,7 @@ impl Controller {
     /// timeouts.
     fn wait_done(&mut self, timeout_ns: u64) -> Result<(), End> {
         let mut check_ns = clock::now_ns().saturating_add(timeout_ns);
-        while !self.all_done() {
+        while !self.roll.all_done() {
             self.receive_or_abort(LOOK_EVERY)?;
             if clock::now_ns() >= check_ns {
                 check_ns += GIVE_UP_EVERY_NS;
@@ -425,23 +442,21 @@ impl Controller {
         Ok(())
     }
 
-    fn all_done(&self) -> bool {
-        self.inbox.done >= self.context.plan.threads
-    }
-
     fn ask_status(&mut self) -> Result<Vec<Status>, End> {
         self.inbox.statuses.clear();
-        self.post_all(|| Mail::ReportStatus);
-        self.wait_for(|inbox, threads| inbox.statuses.len() == threads)?;
+        self.ask(|| Mail::ReportStatus)?;
         Ok(std::mem::take(&mut self.inbox.statuses))
     }
 
-    fn wait_for(&mut self, enough: fn(&Inbox, usize) -> bool) -> Result<(), End> {
+    /// Asks all threads, and waits for their answers.
+    fn ask(&mut self, question: impl Fn() -> Mail) -> Result<(), End> {
+        self.roll.ask();
+        self.post_all(question);
         let deadline_ns = clock::now_ns() + ANSWER_TIMEOUT_NS;
-        while !enough(&self.inbox, self.context.plan.threads) {
+        while let Some(thread) = self.roll.unanswered() {
             self.receive(LOOK_EVERY)?;
-            if clock::now_ns() > deadline_ns {
-                return Err(End::Thread("did not respond within 10 s".into()));
+            if clock::now_ns() > deadline_ns && self.roll.unanswered() == Some(thread) {
+                self.give_up(thread, "did not respond within 10 s")?;
             }
         }
         Ok(())
@@ -473,9 +488,17 @@ impl Controller {
     }
 
     fn handle(&mut self, report: Report) -> Result<(), End> {
+        let thread = report.thread;
+        // Round trips are measured by a thread of their own.
+        if !matches!(report.body, ReportBody::Rtt(_) | ReportBody::RttFailed(_)) {
+            if self.roll.is_gone(thread) {
+                return Ok(());
+            }
+            self.roll.heard(thread, clock::now_ns());
+        }
         match report.body {
             ReportBody::Interval(interval) => {
-                for snapshot in self.intervals.add(report.thread, &interval) {
+                for snapshot in self.intervals.add(thread, &interval) {
                     self.emit(Event::Interval(Box::new(snapshot)));
                 }
             }
@@ -493,30 +516,29 @@ impl Controller {
             ReportBody::ActionStarted { action, clients } => {
                 self.note_action_started(action as usize, clients);
             }
-            ReportBody::Done { index } => {
-                self.inbox.done += usize::from(index == self.inbox.phase);
+            ReportBody::Done { index } if index == self.inbox.phase => self.roll.note_done(thread),
+            ReportBody::Done { .. } => {}
+            ReportBody::Status(status) => {
+                self.inbox.statuses.push(status);
+                self.roll.note_answer(thread);
             }
-            ReportBody::Status(status) => self.inbox.statuses.push(status),
             ReportBody::Ends(ends) => {
                 for (stream, end) in ends {
                     self.inbox.ends[stream.index()] = end;
                 }
-                self.inbox.ends_from += 1;
+                self.roll.note_answer(thread);
             }
             ReportBody::Books(books) => {
                 self.inbox.books.add(*books);
-                self.inbox.books_from += 1;
+                self.roll.note_answer(thread);
             }
             ReportBody::Rtt(round_trip) => self.intervals.add_round_trip(round_trip),
             ReportBody::RttFailed(why) => {
                 self.rtt_failure.get_or_insert(why);
             }
             ReportBody::Ended(ended) => self.inbox.ended.push(*ended),
-            ReportBody::Forward { thread, mail } => self.crew.post(thread, *mail),
-            ReportBody::Lost(LostShare { name, threads, why }) => {
-                let of = self.context.plan.threads;
-                return Err(End::ShareLost { name, threads, of, why });
-            }
+            ReportBody::Forward { thread: to, mail } => self.crew.post(to, *mail),
+            ReportBody::Lost(lost) => self.lose(thread, lost)?,
             ReportBody::Broken(why) => return Err(End::Thread(why)),
         }
         Ok(())
@@ -527,7 +549,13 @@ impl Controller {
         let (threads, sum) = self.started_actions.entry(action).or_default();
         *threads += 1;
         *sum += clients;
-        if *threads == self.context.plan.threads {
+        self.emit_started(action);
+    }
+
+    /// Reports the start of an action once all threads that are left have started it.
+    fn emit_started(&mut self, action: usize) {
+        let has_all = |(threads, _): &(usize, u64)| *threads >= self.roll.left();
+        if self.started_actions.get(&action).is_some_and(has_all) {
             let (_, clients) = self.started_actions.remove(&action).unwrap_or_default();
             let after_ns = self.context.plan.actions.get(action).map_or(0, |of| of.after_ns);
             let at_ns = self.measured_ns.saturating_add(after_ns);

@@ -22,10 +22,13 @@ use std::sync::{Arc, mpsc};
 use serde::{Deserialize, Serialize};
 
 use crate::context::RunContext;
+use crate::controller::CrewPart;
 use crate::engine::Engine;
-pub use crate::mail::SendOrder;
 use crate::mail::{LostShare, Report, ReportBody};
-use crate::plan::{Authentication, ClientIndex, Plan, PlanError, Receiver, SharedGroup};
+pub use crate::mail::{OnLoss, SendOrder};
+pub use crate::placement::PairPlacement;
+use crate::placement::{Layout, members_of_groups};
+use crate::plan::{Authentication, ClientIndex, Plan, PlanError, Receiver};
 use crate::verifier::unix_offset_ns;
 use crate::wire::{self, WireError};
 
@@ -85,13 +88,39 @@ struct AssignmentForm {
     threads: usize,
     /// Unix time minus the controller's clock: payloads that carry the time are checked by it.
     unix_offset_ns: u64,
+    layout: Layout,
     plan: Plan,
+}
+
+/// A process that is to run a share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Process {
+    /// Its name in messages.
+    pub name: String,
+    /// Its generator threads.
+    pub threads: usize,
+    /// Its part of the clients, in proportion to those of the others; above 0.
+    pub capacity: f64,
+}
+
+/// The clock of this process as it tells it to a controller elsewhere: its machine's.
+#[must_use]
+pub fn clock_ns() -> u64 {
+    tacho_net::clock::unshifted_ns()
+}
+
+/// For tests of clocks: this process takes its machine's clock for one that is so far ahead and
+/// runs so much faster, in parts per billion. To be called before anything else.
+pub fn skew_clock(ahead_ns: i64, drift_ppb: i64) {
+    tacho_net::clock::skew(ahead_ns, drift_ppb);
 }
 
 /// A plan, divided, before it runs.
 pub struct Division {
     context: Arc<RunContext>,
+    layout: Layout,
     parts: Vec<Range<usize>>,
+    names: Vec<String>,
     unix_offset_ns: u64,
     sender: mpsc::Sender<Report>,
     reports: mpsc::Receiver<Report>,
@@ -113,12 +142,32 @@ impl Division {
     /// # Errors
     /// The plan cannot run, or cannot be divided so.
     pub fn new(
-        mut plan: Plan,
+        plan: Plan,
         processes: &[(String, usize)],
     ) -> Result<(Self, Vec<ShareInput>), DivideError> {
-        let threads = processes.iter().map(|(_, threads)| *threads).sum();
-        let is_none = |(_, threads): &(String, usize)| *threads == 0;
-        if threads == 0 || threads > THREADS_MAX || processes.iter().any(is_none) {
+        let process = |(name, threads): &(String, usize)| Process {
+            name: name.clone(),
+            threads: *threads,
+            capacity: *threads as f64,
+        };
+        let processes: Vec<Process> = processes.iter().map(process).collect();
+        Self::spread(plan, &processes, PairPlacement::Same)
+    }
+
+    /// The same by the capacity of the processes, and with clients that exchange messages where
+    /// `spread` wants them.
+    ///
+    /// # Errors
+    /// The plan cannot run, or cannot be divided so.
+    pub fn spread(
+        mut plan: Plan,
+        processes: &[Process],
+        spread: PairPlacement,
+    ) -> Result<(Self, Vec<ShareInput>), DivideError> {
+        let threads = processes.iter().map(|process| process.threads).sum();
+        let parts = processes.iter().map(|process| (process.threads, process.capacity));
+        let layout = Layout { spread, parts: parts.collect() };
+        if threads == 0 || threads > THREADS_MAX || !layout.fits(threads) {
             return Err(DivideError::Threads { threads });
         }
         plan.threads = threads;
@@ -126,22 +175,23 @@ impl Division {
         check_secrets(&plan)?;
         let mut parts = Vec::with_capacity(processes.len());
         let mut first = 0;
-        for (_, threads) in processes {
-            parts.push(first..first + threads);
-            first += threads;
+        for process in processes {
+            parts.push(first..first + process.threads);
+            first += process.threads;
         }
         let unix_offset_ns = unix_offset_ns();
-        let context = Arc::new(RunContext::of_share(plan, 0..threads, unix_offset_ns));
+        let context = Arc::new(RunContext::of_share(plan, &layout, 0..threads, unix_offset_ns));
         check_state(&context, &parts)?;
         let (sender, reports) = mpsc::channel();
-        let inputs = processes.iter().zip(&parts).map(|((name, _), threads)| ShareInput {
-            name: name.clone(),
+        let inputs = processes.iter().zip(&parts).map(|(process, threads)| ShareInput {
+            name: process.name.clone(),
             threads: threads.clone(),
             context: Arc::clone(&context),
             sender: sender.clone(),
         });
         let inputs = inputs.collect();
-        Ok((Self { context, parts, unix_offset_ns, sender, reports }, inputs))
+        let names = processes.iter().map(|process| process.name.clone()).collect();
+        Ok((Self { context, layout, parts, names, unix_offset_ns, sender, reports }, inputs))
     }
 
     /// What the process with this position needs, for [`Assignment::read`] there.
@@ -157,6 +207,7 @@ impl Division {
             first_thread: threads.start,
             threads: threads.len(),
             unix_offset_ns: self.unix_offset_ns,
+            layout: self.layout.clone(),
             plan: self.context.plan.clone(),
         };
         wire::encode(&form).map_err(|_| DivideError::Encode)
@@ -175,11 +226,16 @@ impl Division {
     ///
     /// # Errors
     /// A thread cannot be started.
-    pub fn start(self, send: Vec<SendOrder>) -> io::Result<Engine> {
-        let parts = self.parts.into_iter().zip(send);
-        let parts =
-            parts.map(|(threads, send)| crate::controller::CrewPart { threads, send }).collect();
-        Engine::of_parts(self.context, parts, (self.sender, self.reports))
+    pub fn start(self, send: Vec<SendOrder>, on_loss: OnLoss) -> io::Result<Engine> {
+        let clients = self.clients();
+        let parts = self.parts.into_iter().zip(clients).zip(self.names).zip(send);
+        let parts = parts.map(|(((threads, clients), name), send)| CrewPart {
+            name,
+            threads,
+            clients: clients as u64,
+            send,
+        });
+        Engine::of_parts(self.context, parts.collect(), on_loss, (self.sender, self.reports))
     }
 }
 
@@ -241,7 +297,7 @@ fn check_state(context: &RunContext, parts: &[Range<usize>]) -> Result<(), Divid
     }
     let part_of = |thread: u16| parts.iter().position(|part| part.contains(&usize::from(thread)));
     let of_client = |client: ClientIndex| part_of(context.placement.thread_of[client.index()]);
-    let members = members(&context.plan);
+    let members = members_of_groups(&context.plan);
     for route in &context.plan.routes {
         let home = &context.homes[route.stream.index()];
         let is_away = |client: &ClientIndex| of_client(*client) != part_of(home.thread);
@@ -256,21 +312,6 @@ fn check_state(context: &RunContext, parts: &[Range<usize>]) -> Result<(), Divid
         }
     }
     Ok(())
-}
-
-/// The members of each shared group.
-fn members(plan: &Plan) -> Vec<Vec<ClientIndex>> {
-    let groups = plan.shared_groups();
-    let mut members = vec![Vec::new(); groups.len()];
-    for (index, (_, client)) in ClientIndex::all().zip(plan.clients()) {
-        for subscription in &client.subscriptions {
-            let Some(of) = SharedGroup::parse(&subscription.filter) else { continue };
-            if let Some(group) = groups.iter().position(|group| *group == of) {
-                members[group].push(index);
-            }
-        }
-    }
-    members
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::context::RunContext;
 use crate::controller::CrewPart;
 use crate::events::Event;
-use crate::mail::Report;
+use crate::mail::{OnLoss, Report};
 use crate::plan::{Plan, PlanError};
 
 /// Why a run could not start.
@@ -63,12 +63,13 @@ impl Engine {
     pub(crate) fn of_parts(
         context: Arc<RunContext>,
         parts: Vec<CrewPart>,
+        on_loss: OnLoss,
         reports: (mpsc::Sender<Report>, mpsc::Receiver<Report>),
     ) -> std::io::Result<Self> {
         let (sender, events) = mpsc::channel();
         let abort = AbortHandle(Arc::default());
         let to = (sender, Arc::clone(&abort.0));
-        let controller = crate::controller::start_parts(context, parts, reports, to)?;
+        let controller = crate::controller::start_parts(context, parts, on_loss, reports, to)?;
         Ok(Self { events, abort, controller: Some(controller) })
     }
 

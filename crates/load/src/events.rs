@@ -8,6 +8,7 @@ mod delivery;
 mod failure;
 mod figures;
 mod login;
+mod shares;
 
 pub use actions::{ActionCounts, ActionTotals};
 pub use delivery::{Counters, Delivery, Gap, Violations};
@@ -18,6 +19,7 @@ pub use figures::{
 };
 
 pub use login::{JudgedLogin, LoginCounts, LoginFigures, LoginTotals};
+pub use shares::{LostPart, ShareTotals};
 
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +63,8 @@ pub enum Event {
         /// Connected clients that it affects.
         clients: u64,
     },
+    /// A process of a divided run was lost, and the run goes on without its part.
+    ShareLost(Box<LostPart>),
     /// A measured window is complete: its drain has ended.
     Measured(Box<Totals>),
     /// The run is over; no event follows.
@@ -176,6 +180,8 @@ pub struct IntervalSnapshot {
     /// in the plan; actions without changes are omitted. [Added up](ActionCounts::add), they give
     /// the counts so far.
     pub actions: Vec<(usize, ActionCounts)>,
+    /// The part of each process; none of a run that is not divided.
+    pub shares: Vec<ShareTotals>,
 }
 
 /// Resource usage of one generator thread.
@@ -274,6 +280,8 @@ pub struct Totals {
     pub drained: bool,
     /// Resource usage of each generator thread during the window.
     pub threads: Vec<ThreadUsage>,
+    /// The part of each process; none of a run that is not divided.
+    pub shares: Vec<ShareTotals>,
 }
 
 impl Totals {

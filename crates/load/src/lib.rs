@@ -48,8 +48,9 @@ pub use engine::{AbortHandle, Engine, StartError};
 pub use events::{
     ActionCounts, ActionTotals, ConnectCause, ConnectError, Counters, Delivery, End, Event,
     Failure, Gap, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, JudgedLogin,
-    LoginCounts, LoginFigures, LoginTotals, Outcomes, OversizedPacket, PhaseKind, SharedTotals,
-    Summary, TargetInterval, TargetTotals, ThreadUsage, Totals, Violations,
+    LoginCounts, LoginFigures, LoginTotals, LostPart, Outcomes, OversizedPacket, PhaseKind,
+    ShareTotals, SharedTotals, Summary, TargetInterval, TargetTotals, ThreadUsage, Totals,
+    Violations,
 };
 pub use wire::WireError;
 

@@ -181,5 +181,16 @@ pub(crate) struct Order {
     pub(crate) mail: Mail,
 }
 
+/// What becomes of a run that loses a process after its load has begun. One that loses a process
+/// before has not measured anything, and ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnLoss {
+    /// It goes on with what is left. Streams to and from the lost clients are in no books.
+    #[default]
+    Continue,
+    /// It ends.
+    End,
+}
+
 /// Sends an encoded order to the process of a share; false if it is gone.
 pub type SendOrder = Box<dyn Fn(&[u8]) -> bool + Send>;

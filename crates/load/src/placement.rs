@@ -6,7 +6,12 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::plan::{ClientIndex, Plan, Receiver, SharedGroup};
+
+/// A cluster of more than so many threads' fair shares is split client by client.
+const HEAVY: f64 = 1.2;
 
 /// The thread of each client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,40 +19,60 @@ pub(crate) struct Placement {
     pub(crate) thread_of: Vec<u16>,
 }
 
+/// Where clients that exchange messages are placed in a run that is divided over processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum PairPlacement {
+    /// On one thread, and so on one process, where they are not too many.
+    #[default]
+    Same,
+    /// Anywhere: each client for itself, wherever there is least to do.
+    Any,
+    /// Publishers on one process, and their receivers on others.
+    Split,
+}
+
+/// How clients are spread over the processes of a divided run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Layout {
+    pub(crate) spread: PairPlacement,
+    /// Threads and capacity of each process; empty where there is only this one.
+    pub(crate) parts: Vec<(usize, f64)>,
+}
+
+impl Layout {
+    /// Whether it is one of so many threads, with capacities that can be compared.
+    pub(crate) fn fits(&self, threads: usize) -> bool {
+        let sum = self.parts.iter().try_fold(0_usize, |sum, (of, _)| sum.checked_add(*of));
+        let is_sound = |(of, capacity): &(usize, f64)| {
+            *of > 0 && capacity.is_finite() && (1e-6..=1e12).contains(capacity)
+        };
+        self.parts.is_empty() || sum == Some(threads) && self.parts.iter().all(is_sound)
+    }
+}
+
 impl Placement {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    /// Places the clients of a plan that is not divided.
+    #[cfg(test)]
+    fn new(plan: &Plan) -> Self {
+        Self::spread(plan, &Layout::default())
+    }
+
+    /// Places the clients of a plan on the threads of all processes.
+    pub(crate) fn spread(plan: &Plan, layout: &Layout) -> Self {
         let clients = plan.client_count();
         if plan.threads == 1 {
             return Self { thread_of: vec![0; clients] };
         }
         let (clusters, weights) = clusters(plan);
-        let total: f64 = weights.iter().sum();
-        let fair = total / plan.threads as f64;
-        let mut load = vec![0.0; plan.threads];
-        let mut thread_of = vec![0; clients];
-        let mut place = |members: &[ClientIndex], weight: f64| {
-            let lightest = (0..load.len()).min_by(|&a, &b| f64::total_cmp(&load[a], &load[b]));
-            let thread = lightest.unwrap_or(0);
-            load[thread] += weight;
-            for &member in members {
-                thread_of[member.index()] = thread as u16;
-            }
-        };
+        let mut seats = Seats::new(plan, layout, &weights);
         for members in clusters {
-            let weight: f64 = members.iter().map(|&member| weights[member.index()]).sum();
-            if weight > fair * 1.2 {
-                let mut members = members;
-                members.sort_by(|&a, &b| {
-                    f64::total_cmp(&weights[b.index()], &weights[a.index()]).then(a.cmp(&b))
-                });
-                for member in members {
-                    place(&[member], weights[member.index()]);
-                }
-            } else {
-                place(&members, weight);
-            }
+            match layout.spread {
+                PairPlacement::Same => seats.place_all(members, |_| true),
+                PairPlacement::Any => seats.place_each(members, |_| true),
+                PairPlacement::Split => seats.split(members),
+            };
         }
-        Self { thread_of }
+        Self { thread_of: seats.thread_of }
     }
 
     /// The clients of `thread`, in order.
@@ -57,6 +82,98 @@ impl Placement {
             .filter(|(_, at)| usize::from(**at) == thread)
             .map(|(client, _)| client)
             .collect()
+    }
+}
+
+/// The threads, and what is placed on them so far.
+struct Seats<'a> {
+    weights: &'a [f64],
+    /// Whether each client publishes.
+    publishes: Vec<bool>,
+    /// Weight on each thread.
+    load: Vec<f64>,
+    /// Capacity of each thread, and the process that it belongs to.
+    threads: Vec<(f64, usize)>,
+    /// A thread's share of all weight.
+    fair: f64,
+    thread_of: Vec<u16>,
+}
+
+impl<'a> Seats<'a> {
+    fn new(plan: &Plan, layout: &Layout, weights: &'a [f64]) -> Self {
+        let mut publishes = vec![false; weights.len()];
+        for (client, ..) in plan.streams() {
+            publishes[client.index()] = true;
+        }
+        let parts = (0..).zip(&layout.parts).flat_map(|(part, (threads, capacity))| {
+            std::iter::repeat_n((capacity / *threads as f64, part), *threads)
+        });
+        let mut threads: Vec<(f64, usize)> = parts.collect();
+        threads.resize(plan.threads, (1.0, 0));
+        Self {
+            weights,
+            publishes,
+            load: vec![0.0; plan.threads],
+            threads,
+            fair: weights.iter().sum::<f64>() / plan.threads as f64,
+            thread_of: vec![0; weights.len()],
+        }
+    }
+
+    fn weight(&self, members: &[ClientIndex]) -> f64 {
+        members.iter().map(|member| self.weights[member.index()]).sum()
+    }
+
+    /// Places clients on one thread, of a process that `may` take them; returns the process.
+    fn place(&mut self, members: &[ClientIndex], may: impl Fn(usize) -> bool) -> usize {
+        let relative = |thread: &usize| self.load[*thread] / self.threads[*thread].0;
+        let free = (0..self.load.len()).filter(|thread| may(self.threads[*thread].1));
+        let thread = free.min_by(|a, b| relative(a).total_cmp(&relative(b))).unwrap_or(0);
+        self.load[thread] += self.weight(members);
+        for member in members {
+            self.thread_of[member.index()] = thread as u16;
+        }
+        self.threads[thread].1
+    }
+
+    /// Places clients one by one, the heaviest first; returns the process of the first.
+    fn place_each(
+        &mut self,
+        mut members: Vec<ClientIndex>,
+        may: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let weight = |client: ClientIndex| self.weights[client.index()];
+        members.sort_by(|&a, &b| weight(b).total_cmp(&weight(a)).then(a.cmp(&b)));
+        let parts: Vec<usize> = members.iter().map(|&member| self.place(&[member], &may)).collect();
+        parts.first().copied()
+    }
+
+    /// Places clients on one thread where they are not too many.
+    fn place_all(
+        &mut self,
+        members: Vec<ClientIndex>,
+        may: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        match self.weight(&members) > self.fair * HEAVY {
+            true => self.place_each(members, may),
+            false => Some(self.place(&members, may)),
+        }
+    }
+
+    /// Places publishers on one process and their receivers on others: the lighter side on one.
+    fn split(&mut self, members: Vec<ClientIndex>) -> Option<usize> {
+        let publishes = |client: &ClientIndex| self.publishes[client.index()];
+        let (publishers, receivers): (Vec<_>, Vec<_>) = members.into_iter().partition(publishes);
+        let mut sides = [publishers, receivers];
+        sides.sort_by(|a, b| self.weight(a).total_cmp(&self.weight(b)));
+        let [lighter, heavier] = sides;
+        let has_others = self.threads.iter().any(|(_, part)| *part != self.threads[0].1);
+        if lighter.is_empty() || !has_others {
+            return self.place_all([lighter, heavier].concat(), |_| true);
+        }
+        let first = self.place(&lighter[..1], |_| true);
+        self.place_all(lighter[1..].to_vec(), |part| part == first);
+        self.place_all(heavier, |part| part != first)
     }
 }
 
@@ -104,7 +221,8 @@ fn clusters(plan: &Plan) -> (Vec<Vec<ClientIndex>>, Vec<f64>) {
     (clusters, weights)
 }
 
-fn members_of_groups(plan: &Plan) -> Vec<Vec<ClientIndex>> {
+/// The members of each shared group of a plan, by its number.
+pub(crate) fn members_of_groups(plan: &Plan) -> Vec<Vec<ClientIndex>> {
     let groups = plan.shared_groups();
     let mut members = vec![Vec::new(); groups.len()];
     let numbers: HashMap<SharedGroup<'_>, usize> = groups.into_iter().zip(0..).collect();
@@ -172,5 +290,56 @@ mod tests {
         for thread in 0..4 {
             assert!((6..=9).contains(&placement.clients_of(thread).len()));
         }
+    }
+
+    /// Twelve pairs, and how many clients of each process has, and how many pairs are on one.
+    fn spread_pairs(spread: PairPlacement, parts: &[(usize, f64)]) -> (Vec<usize>, usize) {
+        let topics = |at: usize| format!("t/{at}");
+        let mut clients: Vec<_> =
+            (0..12).map(|at| publisher(&topics(at), QoS::AtMostOnce)).collect();
+        clients.extend((0..12).map(|at| subscriber(&topics(at), QoS::AtMostOnce)));
+        let threads = parts.iter().map(|(threads, _)| threads).sum();
+        let plan = Plan { threads, ..plan_of(clients) };
+        let layout = Layout { spread, parts: parts.to_vec() };
+        assert!(layout.fits(threads));
+        let placement = Placement::spread(&plan, &layout);
+        let ends: Vec<usize> = parts
+            .iter()
+            .scan(0, |sum, (threads, _)| {
+                *sum += threads;
+                Some(*sum)
+            })
+            .collect();
+        let part = |client: usize| {
+            ends.partition_point(|end| *end <= usize::from(placement.thread_of[client]))
+        };
+        let counts =
+            (0..parts.len()).map(|of| (0..24).filter(|client| part(*client) == of).count());
+        (counts.collect(), (0..12).filter(|at| part(*at) == part(at + 12)).count())
+    }
+
+    #[test]
+    fn pairs_are_kept_together_or_apart() {
+        let three = [(1, 1.0), (2, 2.0), (1, 1.0)];
+        assert_eq!(spread_pairs(PairPlacement::Same, &three), (vec![6, 12, 6], 12));
+        let (counts, together) = spread_pairs(PairPlacement::Split, &three);
+        assert_eq!((counts.iter().sum::<usize>(), together), (24, 0), "{counts:?}");
+        let (counts, together) = spread_pairs(PairPlacement::Any, &three);
+        assert!(together < 12 && counts.iter().all(|count| *count >= 5), "{counts:?}, {together}");
+        // One process has nowhere to split to.
+        assert_eq!(spread_pairs(PairPlacement::Split, &[(2, 1.0)]), (vec![24], 12));
+    }
+
+    #[test]
+    fn clients_follow_the_capacity_of_processes() {
+        // Threads count for nothing here.
+        let counts = spread_pairs(PairPlacement::Same, &[(3, 1.0), (1, 1.0)]).0;
+        assert_eq!(counts, [12, 12]);
+        assert_eq!(spread_pairs(PairPlacement::Same, &[(1, 3.0), (1, 1.0)]).0, [18, 6]);
+        for bad in [vec![(1, 0.0)], vec![(1, f64::NAN)], vec![(2, 1.0)], vec![(0, 1.0), (1, 1.0)]] {
+            assert!(!Layout { spread: PairPlacement::Same, parts: bad }.fits(1));
+        }
+        let many = Layout { spread: PairPlacement::Same, parts: vec![(usize::MAX, 1.0), (2, 1.0)] };
+        assert!(!many.fits(1));
     }
 }

@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tacho_codec::QoS;
-use tacho_load::division::{Assignment, Division, Share, ShareInput};
-use tacho_load::{Action, ActionKind, End, Engine, Event, Phase, PhaseKind, Plan, Reconnect};
+use tacho_load::division::{Assignment, Division, OnLoss, Share, ShareInput};
+use tacho_load::{
+    Action, ActionKind, End, Engine, Event, Phase, PhaseKind, Plan, Reconnect, ShareTotals, Totals,
+};
 use tacho_testkit::load::{Behaviour, Fault, FaultyBroker, Scene, collect, run, with_fault};
 
 /// Shares by their position; `None` once they have been killed.
@@ -13,6 +15,14 @@ type Shares = Arc<Mutex<Vec<Option<Share>>>>;
 
 /// Starts a run on shares with these threads; they are in this process, and their mail is encoded.
 fn divided(plan: Plan, threads: &[usize]) -> (Engine, Shares, Vec<ShareInput>) {
+    divided_until(plan, threads, OnLoss::End)
+}
+
+fn divided_until(
+    plan: Plan,
+    threads: &[usize],
+    on_loss: OnLoss,
+) -> (Engine, Shares, Vec<ShareInput>) {
     let processes: Vec<_> =
         threads.iter().enumerate().map(|(at, count)| (format!("load-{at}"), *count)).collect();
     let (division, inputs) = Division::new(plan, &processes).expect("can be divided");
@@ -35,7 +45,7 @@ fn divided(plan: Plan, threads: &[usize]) -> (Engine, Shares, Vec<ShareInput>) {
         }) as tacho_load::division::SendOrder
     });
     let send = send.collect();
-    (division.start(send).expect("starts"), shares, inputs)
+    (division.start(send, on_loss).expect("starts"), shares, inputs)
 }
 
 #[test]
@@ -59,6 +69,15 @@ fn a_divided_run_counts_as_an_undivided_one() {
         assert!(totals.drained);
         assert_eq!(totals.threads.len(), 3);
     }
+    let totals = parts.only();
+    assert!(whole.only().shares.is_empty());
+    assert_eq!(totals.shares.len(), 2);
+    let sum = |part: fn(&ShareTotals) -> u64| totals.shares.iter().map(part).sum::<u64>();
+    assert_eq!(sum(|share| share.clients), 60);
+    assert_eq!(sum(|share| share.counters.sent), totals.counters.sent);
+    assert_eq!(sum(|share| share.bytes_out), totals.bytes_out);
+    assert_eq!(sum(|share| share.send_delay.len()), totals.send_delay.len());
+    assert_eq!(sum(|share| share.threads.len() as u64), 3);
 }
 
 #[test]
@@ -185,6 +204,59 @@ fn a_share_that_is_lost_in_any_phase_ends_the_run_and_all_others() {
             assert!(begun.elapsed() < Duration::from_secs(10), "{phase:?}: the others go on");
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+}
+
+/// Runs to the end; the share at position 1 is killed when `phase` begins. Returns the totals.
+fn goes_on_after(phase: PhaseKind, plan: Plan) -> Totals {
+    let (engine, shares, inputs) = divided_until(plan, &[1, 1, 1], OnLoss::Continue);
+    let (mut totals, mut lost) = (None, None);
+    for event in engine.events() {
+        match event {
+            Event::Phase { kind, .. } if kind == phase => {
+                let killed = shares.lock().expect("no panic")[1].take();
+                drop(killed);
+                inputs[1].lost("the connection to it broke");
+            }
+            Event::ShareLost(part) => lost = Some(part),
+            Event::Measured(measured) => totals = Some(*measured),
+            Event::Finished(summary) => assert_eq!(summary.end, End::Completed, "{phase:?}"),
+            _ => {}
+        }
+    }
+    let lost = lost.expect("the loss is reported");
+    assert_eq!((lost.share, lost.clients * 3, lost.why.contains("broke")), (1, lost.of, true));
+    totals.expect("was measured")
+}
+
+#[test]
+fn a_run_goes_on_without_a_share_that_is_lost_under_load() {
+    for phase in [PhaseKind::WarmUp, PhaseKind::Measure] {
+        let scene = Scene { threads: 3, warm_up_ms: 300, ..Scene::pairs(9, QoS::AtLeastOnce) };
+        let broker = FaultyBroker::start(Behaviour::default());
+        let totals = goes_on_after(phase, scene.plan(broker.addr));
+        // Six pairs are left, and their books are whole; nothing is said about the others.
+        assert_eq!((totals.delivery.sent, totals.delivery.expected), (600, 600), "{phase:?}");
+        assert_eq!((totals.delivery.received, totals.delivery.lost), (600, 0), "{phase:?}");
+        assert_eq!(totals.violations.total(), 0, "{phase:?}: {totals:?}");
+        assert_eq!(totals.acknowledged_lost, 0, "{phase:?}");
+        assert_eq!(totals.connected, 12, "{phase:?}");
+    }
+}
+
+#[test]
+fn streams_to_and_from_a_lost_share_break_no_promise() {
+    // Every subscriber hears all publishers, those of the lost share included.
+    let filters = |filter: &str| (0..9).map(|_| filter.to_owned()).collect();
+    for filter in ["t/+", "$share/g/t/+"] {
+        let scene =
+            Scene { threads: 3, filters: filters(filter), ..Scene::pairs(9, QoS::AtLeastOnce) };
+        let broker = FaultyBroker::start(Behaviour::default());
+        let totals = goes_on_after(PhaseKind::Measure, scene.plan(broker.addr));
+        let publishers = if filter.starts_with('$') { 0 } else { 6 };
+        assert_eq!(totals.delivery.expected % (publishers * 100).max(1), 0, "{totals:?}");
+        assert_eq!((totals.delivery.lost, totals.violations.total()), (0, 0), "{filter}");
+        assert!(totals.counters.received > 300, "{filter}: {:?}", totals.counters);
     }
 }
 

@@ -159,6 +159,11 @@ impl ClockMap {
         self.exchanges.len()
     }
 
+    /// How much faster the remote clock runs, as a fraction, and the bound of that figure's error.
+    pub const fn drift(&self) -> (f64, f64) {
+        (self.drift.middle, self.drift.error)
+    }
+
     /// Maps `there_ns` of the remote clock to the local one; `None` before the first exchange.
     pub fn map(&self, there_ns: u64) -> Option<MappedTime> {
         let newest_ns = self.exchanges.back()?.done_ns;

@@ -51,6 +51,7 @@ pub use find::find_processes;
 pub use host::{CoreTimes, HostSample, HostSampler, LoadAverage};
 pub use machine::MachineSampler;
 pub use metric::{METRICS, Metric};
+pub use network::retransmitted_segments;
 pub use process::{CpuSource, ProcessSample, ProcessSampler, ThreadSample, resident_bytes};
 pub use root::ProcRoot;
 pub use row::{

@@ -84,6 +84,11 @@ pub(crate) fn tcp(root: &ProcRoot) -> TcpCounters {
     }
 }
 
+/// TCP segments that the machine has sent again since boot; `None` where it does not tell.
+pub fn retransmitted_segments(root: &ProcRoot) -> Option<u64> {
+    named(&root.text("net/snmp").ok()?, "Tcp:", "RetransSegs")
+}
+
 /// A value of a file whose lines come in pairs: names, then values, both after `prefix`.
 fn named(text: &str, prefix: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(prefix));

@@ -47,6 +47,9 @@ pub enum Cause {
         value: f64,
         /// Its upper limit.
         limit: f64,
+        /// The agent whose figure it is; absent where the controller made the load.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
     },
     /// Less was carried than offered.
     NotCarried {
@@ -183,6 +186,17 @@ pub enum Cause {
         threads: u64,
         /// Generator threads of the run.
         of: u64,
+        /// Why.
+        why: String,
+    },
+    /// An agent was lost, and the run went on without its share of the load.
+    LoadMissing {
+        /// The agent.
+        agent: String,
+        /// When, in seconds since the start of the run.
+        at_s: f64,
+        /// Its clients in percent of those of the run.
+        percent: f64,
         /// Why.
         why: String,
     },

@@ -5,6 +5,7 @@
 //! (report, tables, time series) renders the same data.
 
 mod action;
+mod agents;
 mod basis;
 mod campaign;
 mod cause;
@@ -49,6 +50,7 @@ mod version;
 mod whose_cpu;
 
 pub use action::{ActionKind, ActionRecord, ActionState};
+pub use agents::{AgentClock, AgentLoss, AgentRecord, StepAgent};
 pub use basis::Basis;
 pub use campaign::{
     Capacity, DeclaredLost, Estimator, Finding, Position, Recommendation, RunKind, Series,

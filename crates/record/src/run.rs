@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tacho_scenario::VarValue;
 
 use crate::action::ActionRecord;
+use crate::agents::AgentRecord;
 use crate::campaign::{Capacity, Finding, Recommendation, RunKind, Series, Skipped};
 use crate::cause::Cause;
 use crate::comparison::FigureRow;
@@ -95,6 +96,9 @@ pub struct RunRecord {
     /// Where host figures came from.
     #[serde(default)]
     pub monitors: Vec<MonitorRecord>,
+    /// The agents that made the load; none where the controller did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentRecord>,
     /// The phases of a single run, in order.
     #[serde(default)]
     pub phases: Vec<PhaseRecord>,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::disturbance::Disturbance;
 use serde::{Deserialize, Serialize};
 
+use crate::agents::StepAgent;
 use crate::campaign::{DeclaredLost, SharedFairness, StepTarget};
 use crate::check::CheckName;
 use crate::hosts::HostUse;
@@ -204,6 +205,9 @@ pub struct Step {
     /// Resource use of the watched hosts.
     #[serde(default)]
     pub hosts: Vec<HostUse>,
+    /// The part of each agent; none where the controller made the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<StepAgent>,
     /// The health checks of the generator.
     pub gates: Vec<Gate>,
     /// What disturbed the window; absent where nothing did.
@@ -250,6 +254,9 @@ pub struct Gate {
     pub limit: f64,
     /// Does it?
     pub passed: bool,
+    /// The agent whose figure it is; absent where the controller made the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// A run of messages that a receiver did not get.

@@ -4,6 +4,7 @@
 //! Everything that is shown is computed from a record; nothing here decides what a run is worth.
 
 mod actions;
+mod agents;
 pub mod axis;
 mod badge;
 mod brokers;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::actions;
+use super::agents;
 use super::brokers;
 use super::charts;
 use super::course;
@@ -83,6 +84,7 @@ pub(super) fn body(page: &mut Page, head: &mut String, data: &ReportData<'_>) {
         }
         figures(lang, &mut page.out, step);
     }
+    agents::section(page, record);
     conditions(page, record);
     surroundings(page, data);
 }
@@ -182,6 +184,7 @@ fn figures(lang: Lang, out: &mut String, step: &Step) {
     groups(lang, out, step);
     broker_table(lang, out, step);
     shared(lang, out, step);
+    agents::table(lang, out, step);
     health(lang, out, step);
     if !step.has_only_logins() {
         published_columns(lang, out, step);
@@ -316,7 +319,10 @@ fn health(lang: Lang, out: &mut String, step: &Step) {
         grid.row(
             false,
             vec![
-                Cell::text(lang.check_named(&gate.name).to_owned()),
+                Cell::text(match &gate.agent {
+                    None => lang.check_named(&gate.name).to_owned(),
+                    Some(agent) => lang.check_of_agent(lang.check_named(&gate.name), agent),
+                }),
                 Cell::text(shown(gate.value)),
                 Cell::text(shown(gate.limit)),
                 Cell::text(held.to_owned()).failed(!gate.passed),

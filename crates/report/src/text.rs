@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::elements::given_lines;
 use super::lang::Lang;
 use super::tables::{latencies, latency_heads, lost, tables};
-use super::{actions, course, grouped, logins, words};
+use super::{actions, agents, course, grouped, logins, words};
 use tacho_record::{RunRecord, Severity, Step, Verdict};
 
 /// Terminals are told in English: their columns are counted in letters of one width.
@@ -108,6 +108,7 @@ pub(crate) fn closing_text(out: &mut String, record: &RunRecord, from: Severity)
     for finding in grouped::findings(LANG, record, from) {
         let _ = writeln!(out, "finding: {}", finding.line);
     }
+    agents::clocks_text(LANG, out, record);
     for note in &record.notes {
         let _ = writeln!(out, "note: {note}");
     }
@@ -164,6 +165,7 @@ fn step_text(out: &mut String, step: &Step) {
         let _ = writeln!(out, "  - : too few samples for this percentile");
     }
     logins::text(LANG, out, step);
+    agents::text(LANG, out, step);
     let (lines, more) = lost(LANG, step, LOST_SHOWN);
     if !lines.is_empty() {
         let _ = writeln!(out, "\nLOST (sequence numbers)");

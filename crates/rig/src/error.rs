@@ -47,6 +47,14 @@ pub enum RigError {
         /// Why.
         error: io::Error,
     },
+    /// The system refuses to start a command that goes with the run.
+    #[error("cannot start '{command}': {error}")]
+    Spawn {
+        /// The command.
+        command: String,
+        /// Why.
+        error: io::Error,
+    },
     /// It ended before it accepted connections.
     #[error("the broker '{command}' ended before it listened ({status}){output}")]
     EndedEarly {

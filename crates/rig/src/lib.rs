@@ -6,7 +6,8 @@
 //! - [`Killer`] kills a process at planned moments and starts it again; [`ProcessEvents`] is told.
 //! - [`Network`] configures brokers of Tacho that bridge to each other, [`BridgeWatch`] asks them
 //!   repeatedly about the state of their bridges ([`BridgeClient`]).
-//! - [`CommandRunner`] runs shell commands at planned moments.
+//! - [`CommandRunner`] runs shell commands at planned moments, a [`Companion`] is one that runs as
+//!   long as the run.
 //! - [`supervisor`] ends all processes of a broker's command with this process, even when this one
 //!   is killed; [`attached`] ends a single one.
 //!
@@ -18,6 +19,7 @@ pub mod supervisor;
 mod bridge_client;
 mod bridge_watch;
 mod commands;
+mod companion;
 mod cores;
 mod data_directory;
 mod descendants;
@@ -37,6 +39,7 @@ pub use bridge_client::{
 };
 pub use bridge_watch::{BridgeWatch, WatchedBridge};
 pub use commands::{CommandEnd, CommandEvent, CommandRunner, TimedCommand};
+pub use companion::Companion;
 pub use cores::{BrokerShare, Cores, move_to};
 pub use data_directory::DataDirectory;
 pub use error::{LastOutput, RigError};

@@ -9,6 +9,7 @@ use tacho_lab::agents::{
     Agent, AgentCard, AgentError, AgentLimits, AgentSettings, AllowedTarget, Labels,
 };
 use tacho_lab::calibration;
+use tacho_load::division::skew_clock;
 use tacho_scenario::TimeSpan;
 
 use crate::bus_arguments::{self, BusAddress, BusLogin};
@@ -62,6 +63,12 @@ pub(crate) struct AgentArguments {
           value_parser = TimeSpan::parse)]
     time_max: TimeSpan,
 
+    /// For tests: take this machine's clock for one that is so many milliseconds ahead and runs so
+    /// many parts per million faster
+    #[arg(long, value_name = "MS,PPM", help_heading = "Tests", value_parser = ClockSkew::parse,
+          allow_hyphen_values = true)]
+    clock_skew: Option<ClockSkew>,
+
     /// Print errors only
     #[arg(long, short)]
     quiet: bool,
@@ -70,9 +77,35 @@ pub(crate) struct AgentArguments {
     login: BusLogin,
 }
 
+/// A clock for tests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ClockSkew {
+    ahead_ms: f64,
+    drift_ppm: f64,
+}
+
+impl ClockSkew {
+    /// Reads `MS,PPM`: at most a day, and 1 %.
+    fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split_once(',').and_then(|(ms, ppm)| {
+            let number = |text: &str, most: f64| {
+                text.parse().ok().filter(|number: &f64| number.abs() <= most)
+            };
+            Some((number(ms, 86_400_000.0)?, number(ppm, 10_000.0)?))
+        });
+        let (ahead_ms, drift_ppm) = parts.ok_or_else(|| {
+            format!("'{text}': write MS,PPM, such as 10000,100, at most a day and 10000 ppm")
+        })?;
+        Ok(Self { ahead_ms, drift_ppm })
+    }
+}
+
 /// Works until the end.
 pub(crate) fn agent(arguments: &AgentArguments) -> Result<u8, Failure> {
     let stop = stop_flag()?;
+    if let Some(skew) = arguments.clock_skew {
+        skew_clock((skew.ahead_ms * 1e6) as i64, (skew.drift_ppm * 1e3) as i64);
+    }
     let bus = arguments.login.connect(&arguments.bus)?;
     let name = match &arguments.name {
         Some(name) => name.clone(),
@@ -82,6 +115,8 @@ pub(crate) fn agent(arguments: &AgentArguments) -> Result<u8, Failure> {
     let threads = arguments.threads.map_or_else(|| (cores - 1).max(1), usize::from);
     let labels: Labels = arguments.labels.iter().cloned().collect();
     let mut card = AgentCard::of_this_machine(&name, labels, threads);
+    // Its clock is not this machine's, as far as others can tell.
+    card.boot = card.boot.filter(|_| arguments.clock_skew.is_none());
     card.calibrated_messages_per_s = calibrated();
     card.addresses = arguments.bus.own_address().into_iter().collect();
     let limits = AgentLimits {
@@ -145,6 +180,15 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_skew_is_two_numbers_within_bounds() {
+        let skew = ClockSkew { ahead_ms: -1.5, drift_ppm: 100.0 };
+        assert_eq!(ClockSkew::parse("-1.5,100"), Ok(skew));
+        for bad in ["", "1", "1,", "a,1", "1,nan", "86400001,0", "0,10001", "inf,0"] {
+            assert!(ClockSkew::parse(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn labels_are_names_with_values() {

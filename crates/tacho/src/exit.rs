@@ -93,6 +93,7 @@ impl From<RigError> for Failure {
             RigError::NoSuchCore { .. } => INVALID_CONFIG,
             RigError::ThisProgram(_)
             | RigError::Write { .. }
+            | RigError::Spawn { .. }
             | RigError::NoPort(_)
             | RigError::Thread(_) => UNEXPECTED,
             RigError::Start { .. }

@@ -33,7 +33,24 @@ fn scenarios_count_with_agents_as_without() {
         let agents = agents.unwrap_or_else(|| panic!("{}: {remarks:#?}", small.scenario));
         assert_eq!((&agents["count"], &agents["clock_error_us"]), (&2.into(), &0.into()));
         assert_eq!(record["placement"]["generator_threads"], 2, "{}", small.scenario);
+        has_the_part_of_each_agent(&record, small.scenario);
     }
+}
+
+/// Each agent has its row, and all rows together are the run.
+fn has_the_part_of_each_agent(record: &Value, scenario: &str) {
+    let all = record["agents"].as_array().expect("agents");
+    let names: Vec<&str> = all.iter().filter_map(|agent| agent["name"].as_str()).collect();
+    assert_eq!(names, ["local-1", "local-2"], "{scenario}");
+    let sum = |rows: &[Value], figure: &str| -> f64 {
+        rows.iter().map(|row| row[figure].as_f64().expect("a figure")).sum()
+    };
+    assert_eq!(sum(all, "clients"), record["clients"].as_f64().expect("clients"), "{scenario}");
+    assert!(all.iter().all(|agent| agent["clock"]["same"] == true), "{all:#?}");
+    let step = &record["steps"][0];
+    let rows = step["agents"].as_array().expect("rows of agents");
+    let received = sum(rows, "received_per_s") - step["achieved_out_per_s"].as_f64().unwrap_or(0.0);
+    assert!(rows.len() == 2 && received.abs() < 0.1, "{scenario}: {rows:#?}");
 }
 
 #[test]
@@ -73,7 +90,7 @@ impl Drop for Run {
 }
 
 impl Run {
-    /// Starts one that holds its phase for a minute, and waits until `phase` begins.
+    /// Starts one, and waits until `phase` begins.
     fn until(phase: &str, arguments: &[&str], folder: &Path) -> Self {
         let mut command = tacho(&["run", "symmetric", "--agents", "local:3"]);
         for var in ["publishers=6", "subscribers=6", "target_throughput=60"] {
@@ -91,6 +108,18 @@ impl Run {
     /// The process ids of its agents, by name.
     fn agents(&self) -> Vec<(String, String)> {
         agents_of(self.child.id())
+    }
+
+    /// The process id of an agent.
+    fn agent(&self, name: &str) -> String {
+        let agents = self.agents();
+        agents.iter().find(|(known, _)| known == name).expect("is there").1.clone()
+    }
+
+    /// Waits until it says that it has lost an agent.
+    fn wait_degraded(&mut self) -> String {
+        let mut lines = self.lines.by_ref().map_while(Result::ok);
+        lines.find(|line| line.starts_with("degraded: ")).expect("it notices the loss")
     }
 
     /// Waits for its end; returns its exit code and what it said since.
@@ -118,21 +147,24 @@ fn agents_of(controller: u32) -> Vec<(String, String)> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_agent_that_is_killed_in_any_phase_ends_the_run_and_all_agents() {
+fn an_agent_that_is_killed_in_any_phase_may_end_the_run_and_all_agents() {
     let hold = ["--hold", "60s", "--warmup", "60s", "--ramp-up", "100ms"];
+    let end = ["--on-agent-loss", "end"];
     for (phase, arguments) in [
-        ("connect", &["--hold", "1s", "--ramp-up", "60s"][..]),
-        ("warm-up", &hold[..]),
-        ("measure", &["--hold", "60s", "--warmup", "0s", "--ramp-up", "100ms"][..]),
+        // Nothing was measured: it ends whatever the setting.
+        ("connect", ["--hold", "1s", "--ramp-up", "60s"].to_vec()),
+        ("warm-up", [&hold[..], &end].concat()),
+        (
+            "measure",
+            [&["--hold", "60s", "--warmup", "0s", "--ramp-up", "100ms"][..], &end].concat(),
+        ),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
-        let run = Run::until(phase, arguments, folder.path());
+        let run = Run::until(phase, &arguments, folder.path());
         let controller = run.child.id();
         let agents = run.agents();
         assert_eq!(agents.len(), 3, "{agents:?}");
-        let (_, pid) = agents.iter().find(|(name, _)| name == "local-2").expect("is there");
-        let killed = Command::new("kill").args(["-9", pid]).status().expect("kill is there");
-        assert!(killed.success());
+        signal("-9", &run.agent("local-2"));
         let (code, said) = run.end();
         assert_eq!(code, Some(1), "{phase}: {said}");
         let expected = "agent local-2, which ran 1 of 3 generator threads, was lost";
@@ -144,6 +176,77 @@ fn an_agent_that_is_killed_in_any_phase_ends_the_run_and_all_agents() {
         let reason = record["reasons"][0].as_str().unwrap_or_default();
         assert!(reason.contains("agent local-2"), "{reason}");
     }
+}
+
+fn signal(which: &str, pid: &str) {
+    let sent = Command::new("kill").args([which, pid]).status().expect("kill is there");
+    assert!(sent.success());
+}
+
+/// Sockets that a process has open.
+#[cfg(target_os = "linux")]
+fn sockets(pid: &str) -> usize {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let targets = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+    targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
+}
+
+/// The record of a run that has lost `local-2` and has gone on.
+#[cfg(target_os = "linux")]
+fn degraded(run: Run, folder: &Path) -> Value {
+    let controller = run.child.id();
+    let (code, said) = run.end();
+    assert_eq!(code, Some(111), "{said}");
+    assert_eq!(agents_of(controller), []);
+    let text = std::fs::read_to_string(folder.join("summary.json")).expect("a record");
+    let record: Value = serde_json::from_str(&text).expect("is JSON");
+    // Other programs may have disturbed it, too.
+    let verdict = record["verdict"].as_str().unwrap_or_default();
+    assert!(["generator_bound", "disturbed"].contains(&verdict), "{record:#}");
+    let causes = record["causes"].as_array().expect("causes");
+    let missing = causes.iter().find(|cause| cause["kind"] == "load_missing");
+    let missing = missing.unwrap_or_else(|| panic!("{causes:#?}"));
+    assert_eq!(missing["agent"], "local-2");
+    assert!(missing["percent"].as_f64().is_some_and(|part| (20.0..50.0).contains(&part)));
+    let lost = |at: usize| record["agents"][at]["lost"].is_object();
+    assert_eq!([lost(0), lost(1), lost(2)], [false, true, false]);
+    // What is left keeps its promises, and nothing is said about the rest.
+    let step = &record["steps"][0];
+    assert_eq!((&step["lost"], &step["acknowledged_lost"]), (&0.into(), &0.into()), "{step:#}");
+    assert!(step["sent"].as_u64().is_some_and(|sent| sent > 0), "{step:#}");
+    record
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_loses_an_agent_under_load_goes_on_degraded() {
+    for (phase, warmup) in [("warm-up", "2s"), ("measure", "0s")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let arguments = ["--hold", "3s", "--warmup", warmup, "--ramp-up", "100ms"];
+        let mut run = Run::until(phase, &arguments, folder.path());
+        signal("-9", &run.agent("local-2"));
+        let line = run.wait_degraded();
+        assert!(line.contains("agent local-2 (4 of 12 clients) was lost"), "{phase}: {line}");
+        degraded(run, folder.path());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_agent_that_stands_still_is_lost_and_stops_its_load_when_it_wakes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["--hold", "14s", "--warmup", "0s", "--ramp-up", "100ms"];
+    let mut run = Run::until("measure", &arguments, folder.path());
+    let pid = run.agent("local-2");
+    let before = sockets(&pid);
+    signal("-STOP", &pid);
+    let line = run.wait_degraded();
+    assert!(line.contains("nothing was heard of it"), "{line}");
+    signal("-CONT", &pid);
+    // Its four clients are gone, while the run still goes on.
+    wait_until("its clients are gone", || sockets(&pid) + 4 <= before);
+    assert!(matches!(run.child.try_wait(), Ok(None)), "the run has ended meanwhile");
+    degraded(run, folder.path());
 }
 
 #[cfg(target_os = "linux")]

@@ -63,6 +63,7 @@ pub(super) struct Window {
     /// An acknowledgement is due.
     owes: bool,
     heard_ns: u64,
+    looked_ns: u64,
     told_ns: u64,
     bytes: (u64, u64),
     ended: bool,
@@ -80,6 +81,7 @@ impl Window {
             partial: Vec::new(),
             owes: false,
             heard_ns: 0,
+            looked_ns: 0,
             told_ns: 0,
             bytes: (0, 0),
             ended: false,
@@ -182,14 +184,17 @@ impl Window {
         (silent_ns >= self.silence_ns).then_some(silent_ns / 1_000_000_000)
     }
 
+    /// For how many seconds this side has not looked, if that is too long: its process was stopped,
+    /// and the other side has given it up.
+    pub(super) fn stood_still_s(&mut self, now_ns: u64) -> Option<u64> {
+        let stood_ns = now_ns.saturating_sub(std::mem::replace(&mut self.looked_ns, now_ns));
+        (stood_ns >= self.silence_ns).then_some(stood_ns / 1_000_000_000)
+    }
+
     /// Ends the link, with the piece that says so.
     pub(super) fn goodbye(&mut self) -> Vec<u8> {
         self.ended = true;
         encode(&Piece::Goodbye)
-    }
-
-    pub(super) fn end(&mut self) {
-        self.ended = true;
     }
 
     pub(super) const fn has_ended(&self) -> bool {

@@ -61,7 +61,7 @@ fn dropped(connect: &Connect, test: &'static str) -> Verdict {
 }
 
 fn silent(connect: &Connect, test: &'static str) -> Verdict {
-    let limits = LinkLimits { silence: Duration::from_millis(300), ..LinkLimits::default() };
+    let limits = LinkLimits { silence: Duration::from_secs(1), ..LinkLimits::default() };
     let (one, to_one) = end(connect, test, ("a", "b"), limits);
     one.send(b"x")?;
     let LinkEvent::Ended(why) = to_one.recv_timeout(WAIT)? else { panic!("no such message") };

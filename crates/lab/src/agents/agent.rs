@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tacho_bus::{Bus, BusError, Expected, Message, Name, Pattern, Revision, Subscription, Table};
-use tacho_monitor::now_ns;
+use tacho_load::division::clock_ns;
 
 use super::card::AgentCard;
 use super::job::Job;
@@ -120,10 +120,10 @@ impl Agent {
     }
 
     fn answer(&mut self, request: &Message, tell: &dyn Fn(&str)) {
-        let received_ns = now_ns();
+        let received_ns = clock_ns();
         let Some(reply) = &request.reply else { return };
         let answer = match request.subject.last() {
-            "clock" => encode(&ClockReading { received_ns, answered_ns: now_ns() }),
+            "clock" => encode(&ClockReading { received_ns, answered_ns: clock_ns() }),
             "hire" => {
                 let hired = match decode(&request.payload) {
                     Some(hire) => self.hire(&hire),

@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use tacho_bus::{Bus, BusError, Link, LinkEnds, LinkEvent, LinkLimits, Name};
-use tacho_load::division::{DivideError, Division, SendOrder, ShareInput};
+use tacho_load::division::{
+    DivideError, Division, OnLoss, PairPlacement, Process, SendOrder, ShareInput,
+};
 use tacho_load::{Engine, Plan};
-use tacho_monitor::ClockMap;
+use tacho_record::{AgentRecord, Timestamp};
 
 use super::SILENCE;
 use super::card::{AgentCard, boot};
-use super::clock::{ClockOffset, clock_offset};
+use super::clock::{ClockWatch, FollowedClock};
+use super::figures::{AgentCounters, AgentSample, Told};
 use super::protocol::{
     Hire, Hired, ToAgent, ToController, agent_subject, decode, encode, link_ends, table,
 };
@@ -91,6 +94,20 @@ pub enum FleetError {
         /// Its reason.
         why: String,
     },
+    /// Weights by calibration need one of each agent.
+    #[error(
+        "agent {agent} has no calibration: run 'tacho calibrate' there, then start the agent anew"
+    )]
+    NotCalibrated {
+        /// The agent.
+        agent: String,
+    },
+    /// An agent that was chosen is gone.
+    #[error("agent {agent} does not answer any more")]
+    Gone {
+        /// The agent.
+        agent: String,
+    },
     /// The plan cannot be divided.
     #[error(transparent)]
     Divide(#[from] DivideError),
@@ -130,13 +147,28 @@ pub struct Fleet {
     members: Vec<Member>,
     /// Cores for the agents' threads in turn, where they are of this machine.
     cores: Vec<usize>,
+    on_loss: OnLoss,
+    spread: PairPlacement,
+    weights: Weights,
+}
+
+/// How the clients of a run are divided over its agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Weights {
+    /// In proportion to their generator threads.
+    #[default]
+    Threads,
+    /// All alike.
+    Equal,
+    /// In proportion to what each carries by its calibration.
+    Calibrated,
 }
 
 #[derive(Debug)]
 struct Member {
     card: AgentCard,
     name: Name,
-    clock: Mutex<ClockMap>,
+    clock: Arc<Mutex<FollowedClock>>,
 }
 
 impl Fleet {
@@ -157,11 +189,18 @@ impl Fleet {
                 Ok(cards) => {
                     let member = |card: AgentCard| -> Result<Member, BusError> {
                         let name = Name::parse(&card.name)?;
-                        Ok(Member { card, name, clock: Mutex::default() })
+                        Ok(Member { card, name, clock: Arc::default() })
                     };
                     let members = cards.into_iter().map(member);
                     let members = members.collect::<Result<Vec<_>, BusError>>()?;
-                    return Ok(Self { bus, members, cores: Vec::new() });
+                    return Ok(Self {
+                        bus,
+                        members,
+                        cores: Vec::new(),
+                        on_loss: OnLoss::default(),
+                        spread: PairPlacement::default(),
+                        weights: Weights::default(),
+                    });
                 }
                 Err(error) if Instant::now() >= deadline => return Err(error),
                 Err(_) if stop.load(Ordering::Relaxed) => return Err(FleetError::Stopped),
@@ -174,6 +213,18 @@ impl Fleet {
     #[must_use]
     pub fn on_cores(self, cores: Vec<usize>) -> Self {
         Self { cores, ..self }
+    }
+
+    /// What becomes of a run that loses an agent under load; it goes on unless set.
+    #[must_use]
+    pub fn on_loss(self, on_loss: OnLoss) -> Self {
+        Self { on_loss, ..self }
+    }
+
+    /// Divides clients by these weights, and places those that exchange messages so.
+    #[must_use]
+    pub fn spread(self, spread: PairPlacement, weights: Weights) -> Self {
+        Self { spread, weights, ..self }
     }
 
     /// Generator threads of all agents.
@@ -189,6 +240,11 @@ impl Fleet {
         own.is_some() && self.members.iter().any(|member| member.card.boot == own)
     }
 
+    /// The agents' names.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.members.iter().map(|member| member.card.name.clone())
+    }
+
     /// The agents' cards.
     pub fn cards(&self) -> impl Iterator<Item = &AgentCard> {
         self.members.iter().map(|member| &member.card)
@@ -199,21 +255,18 @@ impl Fleet {
     /// # Errors
     /// The plan cannot be divided, or an agent does not take its part; no load was made.
     pub fn start(&self, plan: Plan, stop: &AtomicBool) -> Result<DividedRun, FleetError> {
-        let processes: Vec<(String, usize)> = self
-            .members
-            .iter()
-            .map(|member| (format!("agent {}", member.name), member.card.threads))
-            .collect();
-        let (division, inputs) = Division::new(plan, &processes)?;
+        let processes = self.members.iter().map(|member| self.process(member));
+        let processes = processes.collect::<Result<Vec<_>, _>>()?;
+        let (division, inputs) = Division::spread(plan, &processes, self.spread)?;
         let run = run_name()?;
+        let clients = division.clients();
         let mut seats = Vec::with_capacity(self.members.len());
-        for (member, input) in self.members.iter().zip(inputs) {
-            seats.push(self.hire(member, &run, input)?);
+        for ((member, input), clients) in self.members.iter().zip(inputs).zip(clients) {
+            seats.push(Seat { clients: clients as u64, ..self.hire(member, &run, input)? });
         }
         let mut first_thread = 0;
-        for (at, (member, seat)) in self.members.iter().zip(&mut seats).enumerate() {
-            let offset = self.offset(member, EXCHANGES)?;
-            seat.shift_ns = offset.shift_ns;
+        for (at, (member, seat)) in self.members.iter().zip(&seats).enumerate() {
+            let offset = member.clock().begin(&*self.bus, &member.card, EXCHANGES)?;
             let own = first_thread..first_thread + member.card.threads;
             first_thread = own.end;
             let core = |thread: usize| self.cores[thread % self.cores.len()];
@@ -234,8 +287,23 @@ impl Fleet {
                 move |order: &[u8]| link.send(&encode(&ToAgent::Order(order.to_vec()))).is_ok();
             Box::new(send) as SendOrder
         });
-        let engine = division.start(send.collect())?;
-        Ok(DividedRun { engine, seats })
+        let engine = division.start(send.collect(), self.on_loss)?;
+        let clocks = self.members.iter();
+        let clocks = clocks.map(|member| (member.card.clone(), Arc::clone(&member.clock)));
+        let clocks = ClockWatch::start(Arc::clone(&self.bus), clocks.collect())?;
+        Ok(DividedRun { engine, seats, _clocks: clocks })
+    }
+
+    fn process(&self, member: &Member) -> Result<Process, FleetError> {
+        let (threads, calibrated) =
+            (member.card.threads, member.card.calibrated_messages_per_s.filter(|rate| *rate > 0.0));
+        let capacity = match self.weights {
+            Weights::Threads => threads as f64,
+            Weights::Equal => 1.0,
+            Weights::Calibrated => calibrated
+                .ok_or_else(|| FleetError::NotCalibrated { agent: member.name.to_string() })?,
+        };
+        Ok(Process { name: format!("agent {}", member.name), threads, capacity })
     }
 
     /// Opens the link to an agent and hires it.
@@ -243,38 +311,49 @@ impl Fleet {
         let LinkEnds { own, other } = link_ends(run, &member.name)?;
         let ends = LinkEnds { own: other, other: own };
         let (sender, prepared) = mpsc::sync_channel(4);
-        let on_event = move |event| take(event, &input, &sender);
+        let counters: Arc<Mutex<Option<AgentCounters>>> = Arc::default();
+        let told = Arc::clone(&counters);
+        let on_event = move |event| take(event, &input, &sender, &told);
         let limits = LinkLimits { silence: SILENCE, ..LinkLimits::default() };
         let link = Arc::new(Link::open(Arc::clone(&self.bus), ends, limits, on_event)?);
         let hire = Hire { run: run.clone(), version: env!("CARGO_PKG_VERSION").to_owned() };
         let subject = agent_subject(&member.name, "hire")?;
-        let answer = self.bus.request(&subject, encode(&hire), HIRE_WITHIN)?;
+        let answer = match self.bus.request(&subject, encode(&hire), HIRE_WITHIN) {
+            Err(BusError::NoResponder { .. } | BusError::TimedOut { .. }) => {
+                return Err(FleetError::Gone { agent: member.name.to_string() });
+            }
+            answer => answer?,
+        };
         let refused = |why| FleetError::Refused { agent: member.name.to_string(), why };
         let hired: Hired = decode(&answer)
             .ok_or_else(|| refused("it answered what this version does not know".to_owned()))?;
         hired.map_err(refused)?;
-        Ok(Seat { link, prepared, shift_ns: 0 })
+        let told = Told { counters, link: Arc::downgrade(&link) };
+        Ok(Seat { link, prepared, told, clients: 0 })
     }
 
-    fn offset(&self, member: &Member, exchanges: usize) -> Result<ClockOffset, BusError> {
-        let mut map = member.clock.lock().unwrap_or_else(PoisonError::into_inner);
-        clock_offset(&*self.bus, &member.card, &mut map, exchanges)
+    /// What the record of `run`, which is over, says about the agents.
+    #[must_use]
+    pub fn records(&self, run: &DividedRun) -> Vec<AgentRecord> {
+        let records = self.members.iter().zip(&run.seats).map(|(member, seat)| {
+            let mut clock = member.clock();
+            // One that is lost does not answer: what is known of its clock has to do.
+            let _ = clock.follow(&*self.bus, &member.card, EXCHANGES_AFTER);
+            AgentRecord {
+                name: member.card.name.clone(),
+                threads: member.card.threads as u64,
+                clients: seat.clients,
+                clock: clock.record(&member.card),
+                lost: None,
+            }
+        });
+        records.collect()
     }
+}
 
-    /// Bound of the error of times between agents, at the end of `run`: by how much the worst
-    /// clock was off, drift included. 0 on one machine.
-    ///
-    /// # Errors
-    /// An agent does not answer.
-    pub fn clock_error_ns(&self, run: &DividedRun) -> Result<u64, BusError> {
-        let mut errors: Vec<u64> = Vec::new();
-        for (member, seat) in self.members.iter().zip(&run.seats) {
-            let now = self.offset(member, EXCHANGES_AFTER)?;
-            errors.push(now.error_ns + now.shift_ns.abs_diff(seat.shift_ns));
-        }
-        // Between two agents both errors count.
-        errors.sort_unstable_by(|a, b| b.cmp(a));
-        Ok(errors.iter().take(2).sum())
+impl Member {
+    fn clock(&self) -> MutexGuard<'_, FollowedClock> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -289,6 +368,8 @@ pub struct DividedRun {
     // Ends before the links.
     engine: Engine,
     seats: Vec<Seat>,
+    /// Ends with the run.
+    _clocks: ClockWatch,
 }
 
 impl DividedRun {
@@ -296,6 +377,11 @@ impl DividedRun {
     #[must_use]
     pub const fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// What each agent has used so far.
+    pub(crate) fn samples(&self) -> Vec<AgentSample> {
+        self.seats.iter().map(|seat| seat.told.sample()).collect()
     }
 
     /// Bytes that the controller has sent to and received from all agents.
@@ -311,8 +397,9 @@ struct Seat {
     link: Arc<Link>,
     /// Whether it is ready, or why not.
     prepared: mpsc::Receiver<Result<(), String>>,
-    /// What was added to its clock.
-    shift_ns: i64,
+    told: Told,
+    /// Its clients.
+    clients: u64,
 }
 
 impl Seat {
@@ -339,7 +426,12 @@ impl Seat {
 }
 
 /// Takes what a link tells.
-fn take(event: LinkEvent, input: &ShareInput, prepared: &mpsc::SyncSender<Result<(), String>>) {
+fn take(
+    event: LinkEvent,
+    input: &ShareInput,
+    prepared: &mpsc::SyncSender<Result<(), String>>,
+    counters: &Mutex<Option<AgentCounters>>,
+) {
     // Answers after the first are of no interest.
     let answer = |answer| {
         let _ = prepared.try_send(answer);
@@ -356,6 +448,9 @@ fn take(event: LinkEvent, input: &ShareInput, prepared: &mpsc::SyncSender<Result
                 if input.take(&reports).is_err() {
                     lost("it reported what does not fit the run".to_owned());
                 }
+            }
+            Some(ToController::Counters(now)) => {
+                *counters.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
             }
             Some(ToController::Failed(why)) => lost(why),
             None => lost("it sent what this version does not know".to_owned()),
@@ -398,7 +493,7 @@ fn choose(all: Vec<AgentCard>, wanted: &[Wanted]) -> Result<Vec<AgentCard>, Flee
 
 /// A name that no other run has.
 fn run_name() -> Result<Name, BusError> {
-    let now = tacho_record::Timestamp::now();
+    let now = Timestamp::now();
     let (nanoseconds, process) = (now.subsecond_ns(), std::process::id());
     Name::parse(&format!("{process:x}-{nanoseconds:x}-{:x}", fastrand::u32(..)))
 }

@@ -9,6 +9,7 @@ use tacho_bus::{Bus, BusError, Link, LinkEvent, LinkLimits, Name};
 use tacho_load::division::{Assignment, Share};
 
 use super::SILENCE;
+use super::figures::Telling;
 use super::limits::AgentLimits;
 use super::protocol::{ToAgent, ToController, decode, encode, link_ends};
 
@@ -99,12 +100,14 @@ struct Work {
     deadline: Option<Instant>,
     /// Reports could not be sent.
     is_cut_off: Arc<AtomicBool>,
+    telling: Telling,
 }
 
 impl Work {
     fn new(link: Link, limits: AgentLimits) -> Self {
         let link = Arc::new(link);
-        Self { link, limits, share: None, deadline: None, is_cut_off: Arc::default() }
+        let telling = Telling::default();
+        Self { link, limits, share: None, deadline: None, is_cut_off: Arc::default(), telling }
     }
 
     /// Works until the run ends; returns why.
@@ -127,6 +130,7 @@ impl Work {
                 let seconds = self.limits.time_max.as_secs();
                 break Err(format!("its limit of time (--time-max), {seconds} s, is over"));
             }
+            self.tell();
             if self.is_cut_off.load(Ordering::Relaxed) {
                 break Err("its reports cannot be sent".to_owned());
             }
@@ -145,6 +149,16 @@ impl Work {
                 let _ = self.link.settle(FAREWELL);
                 format!("stopped: {why}")
             }
+        }
+    }
+
+    /// Tells the controller from time to time what this process uses.
+    fn tell(&mut self) {
+        if self.share.is_some()
+            && let Some(counters) = self.telling.due()
+        {
+            // The next counters have it all.
+            let _ = self.link.send(&encode(&ToController::Counters(counters)));
         }
     }
 

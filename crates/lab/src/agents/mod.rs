@@ -11,12 +11,14 @@
 //!         tacho.run.RUN.NAME.down / .up  (a link)    <-> assignment, orders, reports
 //! ```
 //!
-//! Nothing goes on alone: an agent whose link is lost stops its load at once, and a run whose
-//! agent is lost ends. How soon a silent side counts as lost is [`SILENCE`].
+//! Nothing goes on alone: an agent whose link is lost stops its load at once. A run that loses an
+//! agent under load goes on without its share and says so, or ends, as its settings say; the share
+//! is never moved. How soon a silent side counts as lost is [`SILENCE`].
 
 mod agent;
 mod card;
 mod clock;
+mod figures;
 mod fleet;
 mod job;
 mod limits;
@@ -27,7 +29,8 @@ use std::time::Duration;
 pub use agent::{Agent, AgentError, AgentSettings};
 pub use card::{AgentCard, Labels};
 pub use clock::{ClockOffset, clock_offset};
-pub use fleet::{DividedRun, Fleet, FleetError, Wanted, agents};
+pub(crate) use figures::{AgentSample, AgentUsage};
+pub use fleet::{DividedRun, Fleet, FleetError, Wanted, Weights, agents};
 pub use limits::{AgentLimits, AllowedTarget};
 
 /// After this time without a sign of it the other side of a run is lost.

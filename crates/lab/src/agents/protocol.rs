@@ -7,6 +7,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tacho_bus::{Bus, BusError, Bytes, LinkEnds, Name, Subject, Table};
 
+use super::figures::AgentCounters;
+
 /// An agent whose card was not renewed for so long is gone.
 const LEASE: Duration = Duration::from_secs(4);
 /// How often an agent renews its card.
@@ -51,6 +53,8 @@ pub(super) enum ToController {
     Refused(String),
     /// What the threads report.
     Reports(Vec<u8>),
+    /// What process and machine have used.
+    Counters(AgentCounters),
     /// The agent has stopped its load.
     Failed(String),
 }

@@ -4,6 +4,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tacho_bus::{Bus, LocalBus};
+use tacho_load::division::{OnLoss, PairPlacement};
 use tacho_load::null_broker::serve_null_broker;
 use tacho_load::{End, Event};
 use tacho_scenario::{Limits, Scenario, SourceText};
@@ -60,7 +61,12 @@ fn pairs(measure: &str) -> tacho_load::Plan {
          rate = {{ per_client = 200 }}\npayload = {{ size = 64 }}\n\
          [groups.sub]\nclients = 4\n[[groups.sub.subscribe]]\nfilter = 't/{{{{i}}}}'\nqos = 1\n"
     );
-    let scenario = Scenario::parse(&SourceText::new("pairs", &text), &[], Limits::NONE);
+    planned(&text)
+}
+
+/// The plan of a scenario for a broker of its own.
+fn planned(text: &str) -> tacho_load::Plan {
+    let scenario = Scenario::parse(&SourceText::new("pairs", text), &[], Limits::NONE);
     let scenario = scenario.expect("a scenario");
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = free.local_addr().expect("bound");
@@ -114,7 +120,10 @@ fn a_run_on_two_agents_is_a_run() {
             }
         }
         assert_eq!(sent, 800);
-        assert_eq!(fleet.clock_error_ns(&run), Ok(0));
+        let records = fleet.records(&run);
+        assert!(records.iter().all(|of| of.clock.same && of.clock.error_us == 0), "{records:?}");
+        let of: Vec<_> = records.iter().map(|of| (&*of.name, of.threads, of.clients)).collect();
+        assert_eq!(of, [("one", 1, 4), ("two", 1, 4)]);
         let (out, back) = run.bytes();
         assert!(out > 1_000 && back > 1_000, "{out} {back}");
         drop(run);
@@ -210,7 +219,7 @@ fn an_agent_that_stops_ends_the_run_and_says_why() {
     let bus = bus();
     let mut leaving = WaitingAgent::start(&bus, "leaving", |_| {});
     let _staying = WaitingAgent::start(&bus, "staying", |_| {});
-    let fleet = gather(&bus, "2").expect("are there");
+    let fleet = gather(&bus, "2").expect("are there").on_loss(OnLoss::End);
     let run = start(&fleet, "60s").expect("starts");
     let mut end = None;
     for event in run.engine().events() {
@@ -241,4 +250,75 @@ fn an_agent_whose_controller_is_gone_stops_its_load() {
     }
     drop(run);
     wait_free(&bus);
+}
+
+#[test]
+fn clients_are_spread_as_asked_and_pairs_work_across_agents() {
+    let bus = bus();
+    let _agents = ["one", "two"].map(|name| WaitingAgent::start(&bus, name, |_| {}));
+    let fleet = gather(&bus, "2").expect("are there");
+    let fleet = fleet.spread(PairPlacement::Split, Weights::Equal);
+    let run = start(&fleet, "1s").expect("starts");
+    for event in run.engine().events() {
+        if let Event::Measured(totals) = event {
+            assert_eq!((totals.delivery.received, totals.delivery.lost), (800, 0));
+            // What one sends the other receives.
+            let of = |share: usize| totals.shares[share].counters;
+            assert_eq!(of(0).sent + of(1).sent, totals.counters.sent);
+            assert_eq!((of(0).sent, of(1).sent), (of(1).received, of(0).received));
+        }
+    }
+    drop(run);
+    wait_free(&bus);
+    let fleet =
+        gather(&bus, "2").expect("are there").spread(PairPlacement::Same, Weights::Calibrated);
+    let error = refused(start(&fleet, "1s"));
+    assert!(error.contains("agent one has no calibration: run 'tacho calibrate'"), "{error}");
+}
+
+#[test]
+fn an_agent_that_has_gone_between_two_runs_is_named() {
+    let bus = bus();
+    let mut gone = WaitingAgent::start(&bus, "gone", |_| {});
+    let fleet = gather(&bus, "1").expect("is there");
+    gone.end();
+    let error = refused(start(&fleet, "1s"));
+    assert_eq!(error, "agent gone does not answer any more");
+}
+
+/// The protocol of many agents, not their load: run it with `--ignored --nocapture`.
+#[test]
+#[ignore = "300 agents have 2,000 threads"]
+fn three_hundred_agents_make_one_run() {
+    const AGENTS: usize = 300;
+    let bus = bus();
+    let names: Vec<String> = (0..AGENTS).map(|at| format!("a-{at:03}")).collect();
+    let start = |name: &String| WaitingAgent::start(&bus, name, |_| {});
+    let _agents: Vec<_> = names.iter().map(start).collect();
+    let fleet = gather(&bus, "300").expect("are there");
+    let text = "name = 'many'\n[phases]\nwarmup = '0s'\nmeasure = '5s'\ndrain = '10s'\n\
+                [groups.pub]\nclients = 300\n[[groups.pub.publish]]\ntopic = 't/{{i}}'\nqos = 1\n\
+                rate = { per_client = 2 }\npayload = { size = 64 }\n\
+                [groups.sub]\nclients = 300\n[[groups.sub.subscribe]]\nfilter = 't/{{i}}'\n\
+                qos = 1\n";
+    let began = std::time::Instant::now();
+    let run = fleet.start(planned(text), &AtomicBool::new(false)).expect("starts");
+    let started = began.elapsed();
+    for event in run.engine().events() {
+        match event {
+            Event::Measured(totals) => {
+                assert_eq!((totals.delivery.received, totals.delivery.lost), (3_000, 0));
+                assert_eq!(totals.shares.len(), AGENTS);
+                let latest = totals.shares.iter().map(|share| share.send_delay.max()).max();
+                println!("the latest message left {latest:?} us after it was due");
+            }
+            Event::Finished(summary) => assert_eq!(summary.end, End::Completed),
+            _ => {}
+        }
+    }
+    let (down, up) = run.bytes();
+    let (seconds, agents) = (began.elapsed().as_secs_f64(), AGENTS as f64);
+    println!("hired and prepared within {started:?}");
+    let rate = |bytes: u64| bytes as f64 / agents / seconds;
+    println!("{:.0} B/s down, {:.0} B/s up per agent", rate(down), rate(up));
 }

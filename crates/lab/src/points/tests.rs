@@ -219,6 +219,7 @@ fn an_interval_gives_all_latencies_and_those_of_its_groups() {
         groups: vec![group],
         targets: Vec::new(),
         threads: Vec::new(),
+        shares: Vec::new(),
         actions: Vec::new(),
         e2e,
     };

@@ -6,6 +6,7 @@ use tacho_load::{
     ActionTotals, ClientIndex, Event, Failure, IntervalSnapshot, PhaseKind, Summary, Totals,
 };
 
+use super::agents::Agents;
 use super::broker_hosts;
 use super::commands::CommandDone;
 use super::connecting::Connecting;
@@ -69,6 +70,7 @@ pub(super) struct Collector {
     exhausted: bool,
     oversized: Oversized,
     summary: Option<Box<Summary>>,
+    pub(super) agents: Agents,
 }
 
 /// A second of a phase.
@@ -141,6 +143,7 @@ impl Collector {
             exhausted: false,
             oversized: Oversized::default(),
             summary: None,
+            agents: Agents::default(),
         }
     }
 
@@ -170,6 +173,10 @@ impl Collector {
             Event::Measured(totals) => {
                 self.close_window(&samples);
                 self.measured(&totals);
+                None
+            }
+            Event::ShareLost(part) => {
+                self.agents.lose(&part, self.started_ns);
                 None
             }
             Event::ActionStarted { .. } => None,
@@ -285,6 +292,7 @@ impl Collector {
         let usage = self.windows.get(&totals.phase_index).cloned().unwrap_or_default();
         let mut step = step(totals, &usage, &self.facts);
         self.disturbances.settle(&mut step, &totals.e2e);
+        self.agents.name(&mut step.agents);
         step.gates =
             verdict::gates(&step, self.facts.closed, self.facts.placement.broker_cores.len());
         let window = (totals.start_ns, totals.len_ns);
@@ -480,6 +488,12 @@ impl Collector {
         let found = findings::of_step(&evidence, index);
         let (mut verdict, causes) = verdict::judge_step(step, rows);
         judged.causes.extend(causes);
+        let missing =
+            self.agents.missing(self.starts_s.get(index + 1).copied().unwrap_or(f64::MAX));
+        if !missing.is_empty() {
+            verdict = verdict::worst([verdict, Verdict::GeneratorBound]);
+        }
+        judged.causes.extend(missing);
         if let Some(bound) = found.iter().find(|found| found.code == findings::NETWORK_BOUND) {
             verdict = verdict::worst([verdict, Verdict::NetworkBound]);
             let observation = bound.observation.clone();

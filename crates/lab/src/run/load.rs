@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use tacho_load::{Engine, Plan, StartError};
-use tacho_record::Remark;
+use tacho_record::{AgentRecord, Remark};
 
-use crate::agents::{DividedRun, Fleet, FleetError};
+use crate::agents::{AgentSample, DividedRun, Fleet, FleetError};
 
 /// Why no load is made.
 #[derive(Debug, thiserror::Error)]
@@ -41,12 +41,23 @@ impl Load {
         }
     }
 
+    /// What each agent has used so far; empty where the load is made here.
+    pub(super) fn samples(&self) -> Vec<AgentSample> {
+        match self {
+            Self::Here(_) => Vec::new(),
+            Self::Divided(run) => run.samples(),
+        }
+    }
+
     /// Ends it; returns what the record says about the agents.
-    pub(super) fn end(self, fleet: Option<&Fleet>) -> Option<Remark> {
-        let (Self::Divided(run), Some(fleet)) = (&self, fleet) else { return None };
-        let count = fleet.cards().count() as u64;
-        // An agent that does not answer any more is lost, and the run has ended because of it.
-        let clock_error_us = fleet.clock_error_ns(run).ok()?.div_ceil(1_000);
-        Some(Remark::Agents { count, clock_error_us })
+    pub(super) fn end(self, fleet: Option<&Fleet>) -> (Vec<AgentRecord>, Option<Remark>) {
+        let (Self::Divided(run), Some(fleet)) = (&self, fleet) else { return (Vec::new(), None) };
+        let records = fleet.records(run);
+        let count = records.len() as u64;
+        // Between two agents both errors count.
+        let mut errors: Vec<u64> = records.iter().map(|record| record.clock.error_us).collect();
+        errors.sort_unstable_by(|a, b| b.cmp(a));
+        let clock_error_us = errors.iter().take(2).sum();
+        (records, Some(Remark::Agents { count, clock_error_us }))
     }
 }

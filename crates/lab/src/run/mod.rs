@@ -1,6 +1,7 @@
 //! Running a scenario: the load generator is driven, sampled, recorded and judged.
 
 mod action_progress;
+mod agents;
 mod bridge_log;
 mod broker_hosts;
 mod broker_use;
@@ -26,6 +27,7 @@ mod parts;
 mod planned_actions;
 mod row;
 mod runner;
+mod sample_files;
 mod target;
 #[cfg(test)]
 mod tests;

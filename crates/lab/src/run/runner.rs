@@ -1,15 +1,14 @@
 //! The loop that drives the load generator through a scenario.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tacho_load::{End, Engine, Event, PhaseKind, PlanError, StartError};
-use tacho_monitor::{HostRow, MonitorSpec, Watch, WatchError};
+use tacho_load::{End, Event, PhaseKind, PlanError, StartError};
+use tacho_monitor::{MonitorSpec, Watch, WatchError};
 
 use super::action_progress::ActionProgress;
+use super::agents::Agents;
 use super::bridge_log::{self, BridgeLog};
 use super::brokers::Brokers;
 use super::collector::Collector;
@@ -25,6 +24,7 @@ use super::numbers::round;
 use super::outgoing::Outgoing;
 use super::parts;
 use super::planned_actions::PlannedActions;
+use super::sample_files::SampleFiles;
 use super::target::RunTarget;
 use crate::agents::{Fleet, FleetError};
 use crate::environment;
@@ -34,7 +34,6 @@ use crate::probe::{Probe, Samples};
 use tacho_monitor::now_ns;
 use tacho_output::Outputs;
 use tacho_record::Timestamp;
-use tacho_record::output::{BrokerWriter, ResourceWriter, SeriesWriter};
 use tacho_record::{
     ActionEffect, ActionState, BrokerRow, Cause, DisturbanceLimits, Given, OutputError, PartRow,
     Placement, ResourceRow, RunData,
@@ -111,6 +110,15 @@ pub enum Progress {
         effect: ActionEffect,
         /// To how many clients.
         clients: u64,
+    },
+    /// An agent was lost, and the run goes on without its share.
+    AgentLost {
+        /// The agent.
+        agent: String,
+        /// Its clients, and those of the run.
+        clients: (u64, u64),
+        /// Why.
+        why: String,
     },
     /// More is known of a timed action that has begun.
     Action(Box<ActionState>),
@@ -209,8 +217,8 @@ pub fn run(
     if !background.is_empty() {
         lower_priority();
     }
-    let end = running.follow(load.engine(), stop, &mut files)?;
-    let agents = load.end(config.fleet.as_deref());
+    let end = running.follow(&load, stop, &mut files)?;
+    let (mut agents, about_agents) = load.end(config.fleet.as_deref());
     files.flush_load()?;
     let Running {
         mut watch,
@@ -232,81 +240,21 @@ pub fn run(
     let reports = watch.stop();
     collector.describe_hosts(&config.targets, &watched, &reports);
     collector.hosts.end(reports);
-
     for (target, restarts) in config.targets.iter().zip(restarts(&config.targets)) {
         collector.restarted(&target.record.name, &restarts);
     }
     collector.commanded(config.commands.all());
     let (ending, aborted) = ending(end, ended_by);
+    collector.agents.enter_losses(&mut agents);
     let elapsed_s = now_ns().saturating_sub(started_ns) as f64 / 1e9;
     let (mut record, rows, curves, hosts) = collector.finish(elapsed_s, aborted);
     record.given = config.given.clone();
     record.findings.extend(outgoing.end(&record));
     record.remarks.extend(thinned);
-    record.remarks.extend(agents);
+    record.remarks.extend(about_agents);
+    record.agents = agents;
     let (brokers, environment) = (broker_rows, Some(environment));
     Ok(Outcome { data: RunData { record, rows, curves, hosts, brokers, environment }, ending })
-}
-
-/// The files of samples, written as the run goes on.
-struct SampleFiles<'d> {
-    directory: &'d RunDirectory,
-    series: SeriesWriter<BufWriter<File>>,
-    resources: ResourceWriter<BufWriter<File>>,
-    /// Absent with a single broker.
-    brokers: Option<BrokerWriter<BufWriter<File>>>,
-}
-
-impl<'d> SampleFiles<'d> {
-    fn open(directory: &'d RunDirectory, brokers: usize) -> Result<Self, OutputError> {
-        let (series, resources) = (directory.series()?, directory.resources()?);
-        let brokers = (brokers > 1).then(|| directory.brokers()).transpose()?;
-        Ok(Self { directory, series, resources, brokers })
-    }
-
-    fn write_second(&mut self, row: &SeriesRow) -> Result<(), OutputError> {
-        let written = self.series.write(row);
-        written.map_err(|source| self.directory.error("timeseries.csv", source))
-    }
-
-    fn write_resource(&mut self, row: &ResourceRow) -> Result<(), OutputError> {
-        let written = self.resources.write(row);
-        written.map_err(|source| self.directory.error("resources.csv", source))
-    }
-
-    fn write_brokers(&mut self, rows: &[BrokerRow]) -> Result<(), OutputError> {
-        let Some(out) = &mut self.brokers else { return Ok(()) };
-        let written = rows.iter().try_for_each(|row| out.write(row));
-        written.map_err(|source| self.directory.error("brokers.csv", source))
-    }
-
-    /// The rows of the load are complete.
-    fn flush_load(&mut self) -> Result<(), OutputError> {
-        let flushed = self.series.flush();
-        flushed.map_err(|source| self.directory.error("timeseries.csv", source))?;
-        let Some(out) = &mut self.brokers else { return Ok(()) };
-        out.flush().map_err(|source| self.directory.error("brokers.csv", source))
-    }
-
-    /// What the hosts told last: the rows are complete.
-    fn write_last(
-        &mut self,
-        rows: Vec<HostRow>,
-        hosts: &mut Hosts,
-        outgoing: &Outgoing,
-    ) -> Result<(), OutputError> {
-        for row in rows {
-            let row = hosts.take(row);
-            self.write_resource(row)?;
-            outgoing.host(row);
-        }
-        self.flush_resources()
-    }
-
-    fn flush_resources(&mut self) -> Result<(), OutputError> {
-        let flushed = self.resources.flush();
-        flushed.map_err(|source| self.directory.error("resources.csv", source))
-    }
 }
 
 /// A run while the engine works.
@@ -317,6 +265,8 @@ struct Running<'c, P> {
     phases: Vec<tacho_load::Phase>,
     /// Names of the plan's groups.
     groups: Vec<String>,
+    /// Names of the agents.
+    agents: Vec<String>,
     clients: u64,
     names: Names,
     actions: PlannedActions,
@@ -367,6 +317,8 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
         let (clients, names, actions) = (facts.clients, facts.names.clone(), facts.actions.clone());
         let mut collector = Collector::new(facts, started_ns, probe.sample(), config.limits);
         collector.hosts = Hosts::new(started_ns, watched, &config.targets);
+        let agents: Vec<String> = config.fleet.iter().flat_map(|fleet| fleet.names()).collect();
+        collector.agents = Agents::new(agents.clone());
         let (name, scenario) = (&config.name, &config.scenario.name);
         let points = RunPoints::new(name, directory.path(), scenario, started);
         let courses = config.targets.iter();
@@ -378,6 +330,7 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
             started_ns,
             phases: plan.phases.clone(),
             groups: plan.groups.iter().map(|group| group.name.clone()).collect(),
+            agents,
             clients,
             names,
             watch,
@@ -398,10 +351,11 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
     /// Takes events and host samples until the engine ends.
     fn follow(
         &mut self,
-        engine: &Engine,
+        load: &Load,
         stop: &AtomicBool,
         files: &mut SampleFiles<'_>,
     ) -> Result<End, OutputError> {
+        let engine = load.engine();
         let mut stopping = false;
         loop {
             if stop.load(Ordering::Relaxed) && !stopping {
@@ -434,7 +388,7 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
                 Event::Finished(summary) => Some(summary.end.clone()),
                 _ => None,
             };
-            self.take(event, files)?;
+            self.take(event, load, files)?;
             if let Some(end) = finished {
                 return Ok(end);
             }
@@ -442,12 +396,17 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
     }
 
     /// Takes one event: samples, files, progress, the collector.
-    fn take(&mut self, event: Event, files: &mut SampleFiles<'_>) -> Result<(), OutputError> {
+    fn take(
+        &mut self,
+        event: Event,
+        load: &Load,
+        files: &mut SampleFiles<'_>,
+    ) -> Result<(), OutputError> {
         if let Some(first) = self.first {
             self.probe.follow(first.course.pid());
         }
         let samples = match Collector::wants_samples(&event) {
-            true => self.probe.sample(),
+            true => Samples { agents: load.samples(), ..self.probe.sample() },
             false => Samples::default(),
         };
         let parts = self.report(&event, files)?;
@@ -507,6 +466,11 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
                 if let Some(effect) = self.actions.effect(*action).cloned() {
                     (self.on_progress)(Progress::Acted { effect, clients: *clients });
                 }
+            }
+            Event::ShareLost(part) => {
+                let agent = self.agents.get(part.share).cloned().unwrap_or_default();
+                let (clients, why) = ((part.clients, part.of), part.why.clone());
+                (self.on_progress)(Progress::AgentLost { agent, clients, why });
             }
             Event::Measured(totals) => self.figures.measured(totals),
             Event::Finished(_) => {}

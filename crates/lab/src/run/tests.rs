@@ -126,14 +126,16 @@ pub(super) fn snapshot(second: u64, latency_us: u64, received: u64) -> IntervalS
         rtt: histogram(80, 10),
         groups: Vec::new(),
         targets: Vec::new(),
-        threads: vec![ThreadUsage {
-            cpu: Some(1),
-            wall_ns: SECOND_NS,
-            cpu_ns: SECOND_NS / 5,
-            ..ThreadUsage::default()
-        }],
+        shares: Vec::new(),
+        threads: vec![a_thread(1)],
         actions: Vec::new(),
     }
+}
+
+/// A generator thread that was busy for a fifth of so many seconds.
+fn a_thread(seconds: u64) -> ThreadUsage {
+    let wall_ns = seconds * SECOND_NS;
+    ThreadUsage { cpu: Some(1), wall_ns, cpu_ns: wall_ns / 5, ..ThreadUsage::default() }
 }
 
 fn totals() -> Totals {
@@ -184,13 +186,8 @@ fn totals() -> Totals {
         received_min_max: Some((90, 90)),
         actions: Vec::new(),
         drained: true,
-        threads: vec![ThreadUsage {
-            cpu: Some(1),
-            wall_ns: SECONDS * SECOND_NS,
-            cpu_ns: SECONDS * SECOND_NS / 5,
-            spin_ns: 0,
-            rests: 0,
-        }],
+        shares: Vec::new(),
+        threads: vec![a_thread(SECONDS)],
     }
 }
 
@@ -595,6 +592,7 @@ fn cpu_of_another_time_than_the_window_does_not_count() {
     // A broker that is idle after the load would look like one that needs no CPU.
     let record = with_late_samples(SECONDS);
     assert_eq!(record.verdict, Verdict::GeneratorBound);
-    let cause = Cause::GeneratorCheck { check: Check::LateSamples, value: 100.0, limit: 5.0 };
+    let cause =
+        Cause::GeneratorCheck { check: Check::LateSamples, value: 100.0, limit: 5.0, agent: None };
     assert!(record.causes.contains(&cause), "{:?}", record.causes);
 }

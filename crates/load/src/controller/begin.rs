@@ -8,10 +8,12 @@ use std::thread::{Builder, JoinHandle};
 
 use super::crew::{Crew, CrewPart};
 use super::intervals::Intervals;
+use super::roll::Roll;
+use super::shares::Shares;
 use super::{Controller, Inbox, threads};
 use crate::context::RunContext;
 use crate::events::Event;
-use crate::mail::Report;
+use crate::mail::{OnLoss, Report};
 use crate::plan::Plan;
 use crate::rtt::RttThread;
 
@@ -27,28 +29,38 @@ pub(crate) fn start(
     let (sender, reports) = mpsc::channel();
     let (threads, remote) = threads::start(&context, &sender)?;
     let crew = Crew::Here { remote, threads };
-    control(context, crew, (sender, reports), (events, abort))
+    let undivided = (Shares::default(), OnLoss::End);
+    control(context, crew, undivided, (sender, reports), (events, abort))
 }
 
 /// Starts the controller of threads that other processes have started.
 pub(crate) fn start_parts(
     context: Arc<RunContext>,
     parts: Vec<CrewPart>,
+    on_loss: OnLoss,
     reports: (mpsc::Sender<Report>, mpsc::Receiver<Report>),
     to: (mpsc::Sender<Event>, Arc<AtomicBool>),
 ) -> io::Result<JoinHandle<()>> {
-    control(context, Crew::Elsewhere(parts), reports, to)
+    let shares = parts.iter().map(|part| (part.threads.clone(), part.clients));
+    let shares = Shares::new(shares.collect());
+    control(context, Crew::Elsewhere(parts), (shares, on_loss), reports, to)
 }
 
 fn control(
     context: Arc<RunContext>,
     crew: Crew,
+    (shares, on_loss): (Shares, OnLoss),
     (sender, reports): (mpsc::Sender<Report>, mpsc::Receiver<Report>),
     (events, abort): (mpsc::Sender<Event>, Arc<AtomicBool>),
 ) -> io::Result<JoinHandle<()>> {
     let rtt = RttThread::start(&context, &sender)?;
     let controller = Controller {
-        intervals: Intervals::new(Arc::clone(&context)),
+        intervals: Intervals::new(Arc::clone(&context), shares.clone()),
+        roll: Roll::new(context.plan.threads),
+        shares,
+        on_loss,
+        is_loading: false,
+        lost_groups: HashSet::new(),
         rtt,
         rtt_failure: None,
         connect_start_ns: 0,

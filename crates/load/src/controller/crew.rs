@@ -23,7 +23,9 @@ pub(crate) enum Crew {
 
 /// The threads of one other process.
 pub(crate) struct CrewPart {
+    pub(crate) name: String,
     pub(crate) threads: Range<usize>,
+    pub(crate) clients: u64,
     pub(crate) send: SendOrder,
 }
 
@@ -64,6 +66,21 @@ impl Crew {
                     part.send(&Order { thread: Some(thread), mail });
                 }
             }
+        }
+    }
+
+    /// The process that runs a thread: its name and its threads.
+    pub(super) fn part_of(&self, thread: usize) -> Option<(String, Range<usize>)> {
+        let Self::Elsewhere(parts) = self else { return None };
+        let part = parts.iter().find(|part| part.threads.contains(&thread))?;
+        Some((part.name.clone(), part.threads.clone()))
+    }
+
+    /// Tells a process to stop, as far as it hears, and sends it nothing else.
+    pub(super) fn dismiss(&mut self, threads: &Range<usize>) {
+        let Self::Elsewhere(parts) = self else { return };
+        for part in parts.extract_if(.., |part| part.threads == *threads) {
+            part.send(&Order { thread: None, mail: Mail::Stop });
         }
     }
 

@@ -1,13 +1,15 @@
 //! Merges the intervals of all threads, and sums up a measured window.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::shares::Shares;
 use crate::cells::Cells;
 use crate::context::RunContext;
 use crate::events::{
     ActionCounts, Counters, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, PhaseKind,
-    SharedTotals, TargetInterval, TargetTotals, ThreadUsage, Totals,
+    ShareTotals, SharedTotals, TargetInterval, TargetTotals, ThreadUsage, Totals,
 };
 use crate::histogram::{self, histogram, record};
 use crate::mail::{Interval, RoundTrip};
@@ -17,6 +19,9 @@ use crate::verifier::{Books, MemberCount};
 
 /// Identifies an interval: position of the phase, number within it.
 type Key = (usize, u64);
+
+/// The head of a thread that reports no more.
+const NEVER_LATE: Key = (usize::MAX, u64::MAX);
 
 /// Bound of pending round trips: those of ten brokers in a long phase without intervals.
 const ROUND_TRIPS_MAX: usize = 100_000;
@@ -31,6 +36,8 @@ pub(super) struct Intervals {
     window: WindowSum,
     /// Round trips that belong to no interval yet.
     round_trips: Vec<RoundTrip>,
+    /// The processes that run the threads.
+    shares: Shares,
 }
 
 #[derive(Debug)]
@@ -40,6 +47,7 @@ struct Merged {
     end_ns: u64,
     sample: Sample,
     threads: Vec<ThreadUsage>,
+    shares: Vec<ShareTotals>,
     actions: BTreeMap<usize, ActionCounts>,
 }
 
@@ -64,23 +72,26 @@ struct WindowSum {
     threads: Vec<ThreadUsage>,
     /// By broker.
     rtt: Vec<Histogram>,
+    shares: Vec<ShareTotals>,
 }
 
 impl Intervals {
-    pub(super) fn new(context: Arc<RunContext>) -> Self {
+    pub(super) fn new(context: Arc<RunContext>, shares: Shares) -> Self {
         let threads = context.plan.threads;
         Self {
             pending: BTreeMap::new(),
             heads: vec![None; threads],
-            window: WindowSum::new(&context),
+            window: WindowSum::new(&context, &shares),
             round_trips: Vec::new(),
             context,
+            shares,
         }
     }
 
     /// Adds the interval of a thread; returns the intervals that are now complete.
     pub(super) fn add(&mut self, thread: usize, interval: &Interval) -> Vec<IntervalSnapshot> {
         self.window.add(thread, interval);
+        self.shares.add_to_window(&mut self.window.shares, thread, interval);
         let key = (interval.index, interval.number);
         let (threads, cells) = (self.heads.len(), self.context.cells.len());
         let merged = self.pending.entry(key).or_insert_with(|| Merged {
@@ -89,16 +100,31 @@ impl Intervals {
             end_ns: interval.start_ns,
             sample: Sample::new(cells),
             threads: vec![ThreadUsage::default(); threads],
+            shares: self.shares.none(),
             actions: BTreeMap::new(),
         });
         merged.start_ns = merged.start_ns.min(interval.start_ns);
         merged.end_ns = merged.end_ns.max(interval.start_ns + interval.len_ns);
         merged.sample.add(&interval.sample);
         merged.threads[thread] = interval.usage;
+        self.shares.add(&mut merged.shares, thread, interval);
         for (action, counts) in &interval.actions {
             merged.actions.entry(*action).or_default().add(counts);
         }
         self.heads[thread] = Some(key);
+        self.complete()
+    }
+
+    /// These threads report no more; returns the intervals that are now complete.
+    pub(super) fn lose(&mut self, threads: Range<usize>) -> Vec<IntervalSnapshot> {
+        let lost = self.heads.iter_mut().zip(&mut self.window.connected);
+        for (head, connected) in lost.take(threads.end).skip(threads.start) {
+            (*head, *connected) = (Some(NEVER_LATE), 0);
+        }
+        self.complete()
+    }
+
+    fn complete(&mut self) -> Vec<IntervalSnapshot> {
         let slowest = self.heads.iter().min().copied().flatten();
         let mut complete = Vec::new();
         while let Some(entry) = self.pending.first_entry()
@@ -119,14 +145,16 @@ impl Intervals {
 
     /// Returns all remaining intervals, complete or not, and starts afresh.
     pub(super) fn flush(&mut self) -> Vec<IntervalSnapshot> {
-        self.heads.fill(None);
+        for head in self.heads.iter_mut().filter(|head| **head != Some(NEVER_LATE)) {
+            *head = None;
+        }
         let pending = std::mem::take(&mut self.pending);
         pending.into_iter().map(|(key, merged)| self.finish(key, merged)).collect()
     }
 
     /// The interval as reported.
     fn finish(&mut self, (phase_index, _): Key, merged: Merged) -> IntervalSnapshot {
-        let Merged { kind, start_ns, end_ns, sample, threads, actions } = merged;
+        let Merged { kind, start_ns, end_ns, sample, threads, shares, actions } = merged;
         let rtt = self.rtt_until(end_ns, kind == PhaseKind::Measure);
         let RunContext { plan, cells, .. } = &*self.context;
         let logs_in = plan.groups.iter().any(|group| group.login.is_some());
@@ -171,6 +199,7 @@ impl Intervals {
             groups,
             targets,
             threads,
+            shares,
             actions: actions.into_iter().collect(),
         }
     }
@@ -196,8 +225,8 @@ impl Intervals {
 
     /// The totals of a window whose books are closed.
     pub(super) fn totals(&mut self, measured: Measured, books: Books, drained: bool) -> Totals {
-        let fresh = WindowSum::new(&self.context);
-        let WindowSum { mut sample, connected, dropped_late, threads, rtt } =
+        let fresh = WindowSum::new(&self.context, &self.shares);
+        let WindowSum { mut sample, connected, dropped_late, threads, rtt, shares } =
             std::mem::replace(&mut self.window, fresh);
         for (cell, dropped) in sample.cells.iter_mut().zip(dropped_late) {
             cell.counters.dropped += dropped;
@@ -234,6 +263,7 @@ impl Intervals {
             actions: books.actions,
             drained,
             threads,
+            shares,
         }
     }
 }
@@ -315,7 +345,7 @@ fn shared_totals(plan: &Plan, members: &[MemberCount]) -> Vec<SharedTotals> {
 }
 
 impl WindowSum {
-    fn new(context: &RunContext) -> Self {
+    fn new(context: &RunContext, shares: &Shares) -> Self {
         let (threads, cells) = (context.plan.threads, &context.cells);
         Self {
             sample: Sample::new(cells.len()),
@@ -323,6 +353,7 @@ impl WindowSum {
             dropped_late: vec![0; cells.len()],
             threads: vec![ThreadUsage::default(); threads],
             rtt: vec![histogram(); cells.targets.len()],
+            shares: shares.none(),
         }
     }
 
@@ -331,12 +362,7 @@ impl WindowSum {
             PhaseKind::Measure => {
                 self.sample.add(&interval.sample);
                 self.connected[thread] = interval.sample.connected();
-                let usage = &mut self.threads[thread];
-                usage.cpu = interval.usage.cpu;
-                usage.wall_ns += interval.usage.wall_ns;
-                usage.cpu_ns += interval.usage.cpu_ns;
-                usage.spin_ns += interval.usage.spin_ns;
-                usage.rests += interval.usage.rests;
+                self.threads[thread].add(&interval.usage);
             }
             PhaseKind::Resume | PhaseKind::Drain => {
                 self.sample.add_latencies(&interval.sample);
@@ -359,7 +385,8 @@ mod tests {
     /// Two groups at one broker, on two threads.
     fn intervals() -> Intervals {
         let clients = (0..2).map(|_| publisher("t", QoS::AtMostOnce)).collect();
-        Intervals::new(Arc::new(RunContext::new(Plan { threads: 2, ..plan_of(clients) })))
+        let plan = Plan { threads: 2, ..plan_of(clients) };
+        Intervals::new(Arc::new(RunContext::new(plan)), Shares::new(vec![(0..1, 3), (1..2, 4)]))
     }
 
     fn interval(index: usize, number: u64, sent: u64) -> Interval {
@@ -394,6 +421,25 @@ mod tests {
         assert_eq!((complete[0].phase_index, complete[0].counters.sent), (0, 2));
         let left = intervals.flush();
         assert_eq!((left.len(), left[0].counters.sent), (1, 20));
+    }
+
+    #[test]
+    fn a_lost_thread_holds_no_interval_back() {
+        let mut intervals = intervals();
+        assert!(intervals.add(0, &interval(0, 0, 1)).is_empty());
+        let complete = intervals.lose(1..2);
+        assert_eq!((complete.len(), complete[0].counters.sent), (1, 1));
+        let sent = |shares: &[ShareTotals]| -> Vec<u64> {
+            shares.iter().map(|share| share.counters.sent).collect()
+        };
+        assert_eq!(sent(&complete[0].shares), [1, 0]);
+        intervals.flush();
+        assert_eq!(intervals.add(0, &interval(1, 0, 2)).len(), 1);
+        let books = Books { cells: vec![Default::default(); 2], ..Books::default() };
+        let window = Measured { index: 1, start_ns: 0, len_ns: 1_000 };
+        let totals = intervals.totals(window, books, false);
+        assert_eq!((sent(&totals.shares), totals.connected), (vec![3, 0], 1));
+        assert_eq!((totals.shares[0].clients, totals.shares[0].threads[0].wall_ns), (3, 2_000));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::{AssignmentForm, THREADS_MAX, sound};
 use crate::context::RunContext;
 use crate::controller::threads;
 use crate::mail::{Mail, Order, Report};
+use crate::placement::Layout;
 use crate::plan::{Phase, Plan, PlanError};
 use crate::wire::{self, WireError};
 
@@ -33,6 +34,7 @@ pub enum ShareStartError {
 pub struct Assignment {
     pub(super) threads: Range<usize>,
     unix_offset_ns: u64,
+    layout: Layout,
     pub(super) plan: Plan,
 }
 
@@ -66,15 +68,16 @@ impl Assignment {
     pub fn read(bytes: &[u8]) -> Result<Self, ShareStartError> {
         let damaged = |error: WireError| io::Error::new(io::ErrorKind::InvalidData, error);
         let form: AssignmentForm = wire::decode(bytes).map_err(damaged)?;
-        let AssignmentForm { first_thread, threads, unix_offset_ns, mut plan } = form;
+        let AssignmentForm { first_thread, threads, unix_offset_ns, layout, mut plan } = form;
         let last = first_thread.checked_add(threads);
         let fits = last.is_some_and(|last| last <= plan.threads) && plan.threads <= THREADS_MAX;
-        if threads == 0 || !fits {
+        if threads == 0 || !fits || !layout.fits(plan.threads) {
             return Err(damaged(WireError).into());
         }
         plan.routes = plan.derive_routes();
         plan.check()?;
-        Ok(Self { threads: first_thread..first_thread + threads, unix_offset_ns, plan })
+        let threads = first_thread..first_thread + threads;
+        Ok(Self { threads, unix_offset_ns, layout, plan })
     }
 
     /// What it would do.
@@ -140,7 +143,7 @@ impl Assignment {
     }
 
     pub(super) fn context(&self, plan: Plan) -> RunContext {
-        RunContext::of_share(plan, self.threads.clone(), self.unix_offset_ns)
+        RunContext::of_share(plan, &self.layout, self.threads.clone(), self.unix_offset_ns)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Closes the books of a window: compares messages sent with messages received.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,8 @@ pub(crate) struct StreamEnds {
     pub(crate) failed: bool,
     /// Runs of messages of QoS 1 and 2 without their last acknowledgement, in order.
     pub(crate) unacknowledged: Vec<Range<u64>>,
+    /// The publisher's thread is gone, and what it sent is unknown: the stream is in no books.
+    pub(crate) unknown: bool,
 }
 
 impl StreamEnds {
@@ -275,6 +278,10 @@ impl Verifier {
                 let away = client.is_away || ends.last_ns < client.back_ns;
                 let absence = if away { entry.absence } else { Absence::None };
                 let tail = Mark { inside: false, absence };
+                if ends.unknown {
+                    entry.tracker.settle(ends.to, tail, |_| {});
+                    continue;
+                }
                 books.enter(&route, |lost| entry.tracker.settle(ends.to, tail, lost));
             }
             if client.receives {
@@ -315,9 +322,16 @@ impl Verifier {
     }
 }
 
-/// Unites the receipts of shared groups from all threads, and enters them into the books.
-pub(crate) fn settle_shared(books: &mut Books, ends: &[StreamEnds]) {
+/// Unites the receipts of shared groups from all threads, and enters them into the books; those
+/// of groups that lost a member, or of streams of unknown ends, say nothing.
+pub(crate) fn settle_shared(
+    books: &mut Books,
+    ends: &[StreamEnds],
+    lost_groups: &HashSet<Receiver>,
+) {
     let mut shared = std::mem::take(&mut books.shared);
+    shared
+        .retain(|book| !ends[book.stream.index()].unknown && !lost_groups.contains(&book.receiver));
     shared.sort_by_key(|book| (book.receiver, book.stream, book.first_member));
     let same = |a: &SharedBook, b: &SharedBook| (a.receiver, a.stream) == (b.receiver, b.stream);
     for parts in shared.chunk_by_mut(same) {

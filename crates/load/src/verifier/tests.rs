@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use super::*;
 use crate::events::Gap;
 use crate::plan::tests::{client, plan_of, publisher, subscriber};
@@ -54,7 +56,7 @@ impl Bench {
         for verifier in &mut self.verifiers {
             books.add(verifier.settle(ends));
         }
-        settle_shared(&mut books, ends);
+        settle_shared(&mut books, ends, &HashSet::new());
         // As at the end of a drain with silence.
         books.violations.lost += books.undelivered;
         books

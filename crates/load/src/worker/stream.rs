@@ -205,6 +205,7 @@ impl VirtualStream {
             last_ns: self.last_ns,
             failed: self.judgement > Judgement::Strict,
             unacknowledged,
+            unknown: false,
         }
     }
 

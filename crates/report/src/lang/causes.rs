@@ -21,7 +21,14 @@ statements! {
     Cause::Disturbed { disturbance } => [kinds = lang.disturbance_kinds(disturbance);]
         "the machine was disturbed: {kinds}",
         "机器受到干扰：{kinds}";
-    Cause::GeneratorCheck { check, value, limit } => [
+    Cause::GeneratorCheck { check, value, limit, agent: Some(agent) } => [
+        name = lang.check_name(*check);
+        value = of_check(*check, *value);
+        limit = of_check(*check, *limit);
+    ]
+        "agent {agent} may be the bottleneck: {name} is {value}, it must stay below {limit}",
+        "代理 {agent} 可能是瓶颈：{name}为 {value}，必须低于 {limit}";
+    Cause::GeneratorCheck { check, value, limit, agent: None } => [
         name = lang.check_name(*check);
         value = of_check(*check, *value);
         limit = of_check(*check, *limit);
@@ -93,6 +100,9 @@ statements! {
     Cause::AgentLost { agent, threads, of, why } => []
         "{agent}, which ran {threads} of {of} generator threads, was lost: {why}",
         "运行 {of} 个负载生成器线程中 {threads} 个的 {agent} 已失联：{why}";
+    Cause::LoadMissing { agent, at_s, percent, why } => []
+        "the run is degraded: agent {agent} was lost after {at_s:.1} s, and with it {percent:.1} % of the clients: {why}",
+        "本次运行已降级：代理 {agent} 在 {at_s:.1} 秒后失联，{percent:.1} % 的客户端随之缺失：{why}";
     Cause::MachineEndsSearch { needs } => [needs = lang.obstacle(needs);]
         "this machine limited the search: a higher load {needs}", "搜索止于这台机器的能力：更高的负载{needs}";
     Cause::NotRun { obstacle } => [text = lang.obstacle(obstacle);] "{text}", "{text}";

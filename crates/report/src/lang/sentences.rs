@@ -445,6 +445,8 @@ forms! {
     some_of(some, all): "{some} of {all}", "{some}，共 {all}";
     named(name): " ({name})", "（{name}）";
     per_hour(change): "{change} per hour", "每小时 {change}";
+    check_of_agent(check, agent): "{check} (agent {agent})", "{check}（代理 {agent}）";
+    lost_after(seconds, why): "after {seconds} s: {why}", "{seconds} 秒后：{why}";
     clock_error_at_most(error): "clock error at most {error}", "时钟误差不超过 {error}";
     monitor_trouble(errors, dropped, last):
         "; {errors} errors, {dropped} rows dropped{last}",

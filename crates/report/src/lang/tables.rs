@@ -107,5 +107,20 @@ catalogue! {
     login_latency_note: "Latency counts from the time that a login was due to its CONNACK. Undecided: turned away for the moment, failed, or not finished.", "延迟从应登录时刻计到 CONNACK。未判定：暂时被拒、失败或未完成。";
     logins_without_decision: "logins without a decision", "未判定的登录";
     group: "group", "组";
+    agents: "Agents", "代理";
+    agent: "agent", "代理";
+    sent_s: "sent/s", "发送/秒";
+    received_s: "received/s", "接收/秒";
+    network_bytes: "network", "网络";
+    busiest: "busiest", "最忙线程";
+    late_p99: "late p99", "发送延迟 p99";
+    segments_resent: "resent/s", "重传/秒";
+    bus: "bus", "总线";
+    agents_note: "Network: bytes to and from the brokers. CPU: of the agent's process, one core = 100 %. Busiest: its busiest generator thread. Late: from the time that a message was due until it was written. Resent: TCP segments that its machine sent again, of all programs. Bus: bytes between agent and controller.", "网络：与 Broker 之间收发的字节。CPU：代理进程，单核 = 100 %。最忙线程：其最忙的负载生成器线程。发送延迟：从应发送时刻到写出。重传：其主机上所有程序重传的 TCP 段。总线：代理与控制器之间的字节。";
+    the_controllers_clock: "the controller's clock", "与控制器同一时钟";
+    clock_ahead: "clock ahead by", "时钟超前";
+    clock_drift: "drift", "漂移";
+    clock_error: "times off by at most", "时间误差不超过";
+    agent_lost: "lost", "失联";
     declared_lost: "declared lost", "已声明的丢失";
 }

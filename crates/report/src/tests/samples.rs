@@ -94,6 +94,7 @@ pub(super) fn step(rate: f64, median: f64, cpu: f64, noise: &mut Noise) -> (Step
             value: cpu * 0.8,
             limit: 80.0,
             passed: true,
+            agent: None,
         }],
         ..Step::default()
     };

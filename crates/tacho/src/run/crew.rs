@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tacho_bus::{Bus, LocalBus};
 use tacho_lab::agents::{Fleet, FleetError, Wanted};
-use tacho_rig::Cores;
+use tacho_rig::{Companion, Cores};
 
 use super::broker::Broker;
 use super::crew_arguments::{CrewArguments, CrewChoice};
@@ -20,12 +20,19 @@ const START_WITHIN: Duration = Duration::from_secs(20);
 /// Time for agents that have just ended a run to be free again.
 const FREE_WITHIN: Duration = Duration::from_secs(5);
 
+/// Time for agents that a command of the user starts.
+const PROVISION_WITHIN: Duration = Duration::from_secs(120);
+/// How often such a command is looked at meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
 /// The agents that make the load of a stage.
 #[derive(Debug)]
 pub(super) struct Crew {
     fleet: Arc<Fleet>,
     /// Processes that this one has started; they end with this value.
     local: Option<LocalAgents>,
+    /// Commands of the user that have started them; they end with this value.
+    _provisions: Vec<Companion>,
 }
 
 impl Crew {
@@ -37,14 +44,21 @@ impl Crew {
         stop: &AtomicBool,
     ) -> Result<Option<Self>, Failure> {
         let gather = |bus: Arc<dyn Bus>, wanted: &[Wanted], patience| {
-            Fleet::gather(bus, wanted, patience, stop).map_err(|error| failure(&error))
+            Ok::<_, FleetError>(arguments.arrange(Fleet::gather(bus, wanted, patience, stop)?))
         };
         Ok(match arguments.choice()? {
             None => None,
             Some(CrewChoice::OnBus(address)) => {
                 let bus = arguments.login.connect(address)?;
-                let fleet = gather(bus, &arguments.wanted(), FREE_WITHIN)?;
-                Some(Self { fleet: Arc::new(fleet), local: None })
+                let wanted = arguments.wanted();
+                let mut provisions = provide(&arguments.provisions())?;
+                let fleet = match provisions.is_empty() {
+                    true => gather(bus, &wanted, FREE_WITHIN).map_err(|error| failure(&error))?,
+                    false => {
+                        provided(&mut provisions, || gather(Arc::clone(&bus), &wanted, LOOK_EVERY))?
+                    }
+                };
+                Some(Self { fleet: Arc::new(fleet), local: None, _provisions: provisions })
             }
             Some(CrewChoice::Local(count)) => {
                 let bus: Arc<dyn Bus> = Arc::new(LocalBus::default());
@@ -56,9 +70,9 @@ impl Crew {
                     .collect();
                 let local = LocalAgents::start(&bus, &shares, &targets)?;
                 let wanted = [Wanted { label: None, count }];
-                let fleet = gather(bus, &wanted, START_WITHIN)?;
+                let fleet = gather(bus, &wanted, START_WITHIN).map_err(|error| failure(&error))?;
                 let fleet = Arc::new(fleet.on_cores(cores.generator().to_vec()));
-                Some(Self { fleet, local: Some(local) })
+                Some(Self { fleet, local: Some(local), _provisions: Vec::new() })
             }
         })
     }
@@ -78,12 +92,37 @@ impl Crew {
     }
 }
 
+/// Starts the commands of the user that start agents.
+fn provide(commands: &[String]) -> Result<Vec<Companion>, Failure> {
+    let started = commands.iter().map(|command| Companion::start(command));
+    started.collect::<Result<_, _>>().map_err(|error| Failure::new(exit::UNEXPECTED, error))
+}
+
+/// Waits for the agents that commands start, as long as none of these has ended.
+fn provided(
+    provisions: &mut [Companion],
+    gather: impl Fn() -> Result<Fleet, FleetError>,
+) -> Result<Fleet, Failure> {
+    let deadline = Instant::now() + PROVISION_WITHIN;
+    loop {
+        match gather() {
+            Err(FleetError::TooFew { .. }) if Instant::now() < deadline => {}
+            gathered => return gathered.map_err(|error| failure(&error)),
+        }
+        if let Some(ended) = provisions.iter_mut().find_map(Companion::ended) {
+            let why = format!("{ended} before all agents were on the bus (--provision)");
+            return Err(Failure::new(exit::UNEXPECTED, why));
+        }
+    }
+}
+
 /// An error of a fleet with its exit code.
 pub(super) fn failure(error: &FleetError) -> Failure {
     let code = match error {
-        FleetError::TooFew { .. } | FleetError::Refused { .. } | FleetError::Divide(_) => {
-            exit::INVALID_CONFIG
-        }
+        FleetError::TooFew { .. }
+        | FleetError::Refused { .. }
+        | FleetError::NotCalibrated { .. }
+        | FleetError::Divide(_) => exit::INVALID_CONFIG,
         FleetError::Stopped => exit::ABORTED,
         _ => exit::UNEXPECTED,
     };

@@ -2,8 +2,9 @@
 
 use std::str::FromStr;
 
-use clap::Args;
-use tacho_lab::agents::Wanted;
+use clap::{Args, ValueEnum};
+use tacho_lab::agents::{Fleet, Wanted, Weights};
+use tacho_load::division::{OnLoss, PairPlacement};
 
 use crate::bus_arguments::{BusAddress, BusLogin};
 use crate::exit::{self, Failure};
@@ -16,7 +17,7 @@ pub(crate) struct CrewArguments {
     /// be given several times), or local:N new ones on this machine, which need no bus
     ///
     /// Each client with its schedule is on one agent; counts, rates and verdicts are those of a run
-    /// without agents. An agent that is lost ends the run. See docs/agents.md.
+    /// without agents. See docs/agents.md.
     #[arg(long, value_name = "AGENTS")]
     agents: Vec<AgentsArgument>,
 
@@ -24,8 +25,56 @@ pub(crate) struct CrewArguments {
     #[arg(long, value_name = "URL", requires = "agents")]
     bus: Option<BusAddress>,
 
+    /// Start the agents with this shell command, once for each of N with its number in place of
+    /// {n}; whatever it started ends with the run, also when the run is killed
+    ///
+    /// For example 'ssh -tt load-{n} tacho agent --quiet --bus ... --allow-target ...'.
+    #[arg(long, value_name = "COMMAND", requires = "bus")]
+    provision: Option<String>,
+
+    /// What becomes of a run that loses an agent under load: 'continue' without its share, degraded
+    /// and with exit code 111, or 'end'
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, requires = "agents")]
+    on_agent_loss: OnAgentLoss,
+
+    /// Where clients that exchange messages are: on the 'same' agent where possible, on 'any', or
+    /// publishers and receivers 'split' over different ones
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t, requires = "agents")]
+    agent_placement: AgentPlacement,
+
+    /// Divide the clients in proportion to the agents' generator 'threads', to all alike ('equal'),
+    /// or to what each carries by 'tacho calibrate' on its machine ('calibrated')
+    #[arg(long, value_name = "WEIGHTS", value_enum, default_value_t, requires = "agents")]
+    agent_weights: AgentWeights,
+
     #[command(flatten)]
     pub(super) login: BusLogin,
+}
+
+/// Where clients that exchange messages are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum AgentPlacement {
+    #[default]
+    Same,
+    Any,
+    Split,
+}
+
+/// How the clients are divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum AgentWeights {
+    #[default]
+    Threads,
+    Equal,
+    Calibrated,
+}
+
+/// What becomes of a run that loses an agent under load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum OnAgentLoss {
+    #[default]
+    Continue,
+    End,
 }
 
 /// One `--agents`.
@@ -80,6 +129,38 @@ impl CrewArguments {
         }
     }
 
+    /// The commands that start the agents, if they are to be started.
+    pub(super) fn provisions(&self) -> Vec<String> {
+        let count: usize = self.wanted().iter().map(|wanted| wanted.count).sum();
+        let of = |template: &String| -> Vec<String> {
+            (1..=count).map(|number| template.replace("{n}", &number.to_string())).collect()
+        };
+        self.provision.as_ref().map(of).unwrap_or_default()
+    }
+
+    /// The agents with what the arguments want of them.
+    pub(super) fn arrange(&self, fleet: Fleet) -> Fleet {
+        let spread = match self.agent_placement {
+            AgentPlacement::Same => PairPlacement::Same,
+            AgentPlacement::Any => PairPlacement::Any,
+            AgentPlacement::Split => PairPlacement::Split,
+        };
+        let weights = match self.agent_weights {
+            AgentWeights::Threads => Weights::Threads,
+            AgentWeights::Equal => Weights::Equal,
+            AgentWeights::Calibrated => Weights::Calibrated,
+        };
+        fleet.spread(spread, weights).on_loss(self.on_loss())
+    }
+
+    /// What becomes of a run that loses an agent under load.
+    const fn on_loss(&self) -> OnLoss {
+        match self.on_agent_loss {
+            OnAgentLoss::Continue => OnLoss::Continue,
+            OnAgentLoss::End => OnLoss::End,
+        }
+    }
+
     /// The agents of the bus that are wanted.
     pub(super) fn wanted(&self) -> Vec<Wanted> {
         let wanted = self.agents.iter().filter_map(|one| match one {
@@ -126,6 +207,10 @@ mod tests {
         assert!(error(&[&["--agents", "local:2"][..], &bus].concat()).contains("need no --bus"));
         let mixed = [&["--agents", "local:2", "--agents", "1"][..], &bus].concat();
         assert!(error(&mixed).contains("given alone"));
+        let line = ["run", "--agents", "2", "--agents", "a=b:1", "--bus", "nats://a"];
+        let line = Line::try_parse_from([&line[..], &["--provision", "on {n}"]].concat());
+        assert_eq!(line.expect("parses").crew.provisions(), ["on 1", "on 2", "on 3"]);
+        assert!(error(&["--agents", "local:2", "--provision", "x"]).contains("--bus"));
         for bad in ["local:0", "local:65", "local:", "eu:1", "0"] {
             assert!(choice(&["--agents", bad]).is_err(), "{bad}");
         }

@@ -41,6 +41,9 @@ pub(super) fn show(page: &LiveRun, progress: &Progress) {
         Progress::Second { row, parts, .. } => page.second(row, parts),
         Progress::Host(row) => page.host(row),
         Progress::Failed(sentence) => page.failed(sentence),
+        Progress::AgentLost { agent, why, .. } => {
+            page.failed(&format!("agent {agent} was lost: {why}"));
+        }
         Progress::Action(state) => page.action((**state).clone()),
         // It is told as the state of an action, too.
         Progress::Acted { .. } => {}

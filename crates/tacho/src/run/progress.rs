@@ -120,6 +120,10 @@ impl Display {
             Progress::Trouble { output, why } => {
                 self.line(&format!("output {output}: {why}; further errors are only counted"));
             }
+            Progress::AgentLost { agent, clients: (lost, of), why } => {
+                let of_all = format!("{} of {} clients", thousands(lost), thousands(of));
+                self.line(&format!("degraded: agent {agent} ({of_all}) was lost: {why}"));
+            }
             Progress::Failed(sentence) => {
                 self.failures += 1;
                 if self.failures <= FAILURES_SHOWN {

@@ -34,7 +34,7 @@ pub(super) fn show(file: &ProgressFile, thresholds: &Thresholds, progress: &Prog
             file.phase(kind.name(), *planned, (*number, *of));
         }
         Progress::Second { row, .. } => file.second(missed(thresholds, row)),
-        Progress::Failed(_) => file.failed(),
+        Progress::Failed(_) | Progress::AgentLost { .. } => file.failed(),
         // Lists have no room for them; the live page has.
         Progress::Host(_)
         | Progress::Action(_)

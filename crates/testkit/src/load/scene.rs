@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 
 use tacho_codec::{QoS, Version};
 use tacho_load::{
-    CatchUp, Client, Counters, Engine, Event, Failure, Group, IntervalSnapshot, Pace, Payload,
-    Phase, PhaseKind, PhasePolicy, Plan, PublishBlock, Rate, Scale, Stream, Subscription, Summary,
-    Totals,
+    CatchUp, Client, Counters, Engine, Event, Failure, Group, IntervalSnapshot, LostPart, Pace,
+    Payload, Phase, PhaseKind, PhasePolicy, Plan, PublishBlock, Rate, Scale, Stream, Subscription,
+    Summary, Totals,
 };
 
 use crate::wait::PATIENCE;
@@ -122,6 +122,8 @@ pub struct Outcome {
     pub interruptions: Vec<(u32, Failure)>,
     /// Started actions, with their affected clients.
     pub acted: Vec<(usize, u64)>,
+    /// Lost parts of a divided run.
+    pub lost: Vec<LostPart>,
     pub totals: Vec<Totals>,
     pub summary: Summary,
 }
@@ -156,7 +158,7 @@ pub fn run(plan: Plan) -> Outcome {
 pub fn collect(engine: &Engine) -> Outcome {
     let (mut phases, mut intervals) = (Vec::new(), Vec::new());
     let (mut failures, mut totals) = (Vec::new(), Vec::new());
-    let (mut interruptions, mut acted) = (Vec::new(), Vec::new());
+    let (mut interruptions, mut acted, mut lost) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         match engine.next_event(2 * PATIENCE).expect("events until the end") {
             Event::Phase { kind, .. } => phases.push(kind.name()),
@@ -164,6 +166,7 @@ pub fn collect(engine: &Engine) -> Outcome {
             Event::Failed { client, why } => failures.push((client.number(), why)),
             Event::Interrupted { client, why } => interruptions.push((client.number(), why)),
             Event::ActionStarted { action, clients, .. } => acted.push((action, clients)),
+            Event::ShareLost(part) => lost.push(*part),
             Event::Measured(measured) => totals.push(*measured),
             Event::Finished(summary) => {
                 return Outcome {
@@ -172,6 +175,7 @@ pub fn collect(engine: &Engine) -> Outcome {
                     failures,
                     interruptions,
                     acted,
+                    lost,
                     totals,
                     summary: *summary,
                 };

@@ -149,3 +149,13 @@ fn a_side_that_is_silent_is_lost_and_one_without_messages_is_not() {
     assert!(matches!(other.take(20 * SECOND_NS, &goodbye), Taken::End(_)));
     assert!(matches!(one.send(b"x"), Err(BusError::Closed { .. })));
 }
+
+#[test]
+fn a_side_that_was_stopped_knows_it() {
+    let mut window = window();
+    let pause = 4 * SECOND_NS;
+    assert_eq!(window.stood_still_s(pause), None);
+    assert_eq!(window.stood_still_s(2 * pause), None);
+    // What was waiting when it goes on does not count as heard.
+    assert_eq!(window.stood_still_s(2 * pause + 5 * SECOND_NS), Some(5));
+}

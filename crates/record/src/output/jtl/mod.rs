@@ -103,6 +103,7 @@ mod testing {
             groups: Vec::new(),
             targets: Vec::new(),
             threads: Vec::new(),
+            shares: Vec::new(),
             actions: Vec::new(),
         }
     }
