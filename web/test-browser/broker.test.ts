@@ -104,6 +104,44 @@ test("events arrive live, are filtered by kind, and can be paused", options, asy
   await page.getByText("Nothing has happened since this page was opened.").waitFor();
 });
 
+test("a client is traced from its page until that is stopped or its time is over", options, async () => {
+  await page.goto(`${server.address}/broker/clients/meter-00006`);
+  await page.getByRole("heading", { name: "meter-00006" }).waitFor();
+  await page.locator(".client-title").getByRole("link", { name: "Trace" }).click();
+  await page.waitForURL(/\/broker\/trace\?client_id=meter-00006$/);
+  await page.getByLabel("Payload").selectOption("text");
+  await page.getByRole("button", { name: "Start trace" }).click();
+  await page.getByText("dropped, the queue is full").waitFor();
+  await page.getByText('{"celsius": 21.5}').waitFor();
+  assert.equal(await page.locator(".broker-table tbody tr").count(), 5);
+  await page.getByRole("button", { name: "Stop trace" }).click();
+  await page.getByLabel("For how long").selectOption("60");
+  await page.getByRole("button", { name: "Start trace" }).click();
+  await page.getByText("its time is over").waitFor();
+  await page.getByRole("button", { name: "Start trace" }).waitFor();
+  await page.getByLabel("Address or range").fill("here");
+  await page.waitForURL(/address=here/);
+  await page.getByRole("button", { name: "Start trace" }).click();
+  await page.getByText("neither an address nor a range").waitFor();
+});
+
+test("alarms are on the overview and have a page of their own", options, async () => {
+  await page.goto(`${server.address}/broker`);
+  await page.getByRole("alert").getByText("it expires in 6 days").waitFor();
+  await page.getByRole("alert").getByRole("link", { name: "Alarms" }).click();
+  await page.getByText("1 of 2 connections is down").waitFor();
+  await page.getByText("8 % of the file system").waitFor();
+});
+
+test("a bridge is paused and runs again", options, async () => {
+  await page.goto(`${server.address}/broker/bridges`);
+  await page.getByRole("button", { name: "Pause: cloud" }).click();
+  await page.getByText("cloud is paused: messages wait for it.").waitFor();
+  await page.getByRole("button", { name: "Run: cloud" }).click();
+  await page.getByText("cloud runs.").waitFor();
+  assert.deepEqual(server.changes, ["POST broker/bridges/cloud", "POST broker/bridges/cloud"]);
+});
+
 test("who gets a topic is told with filters, groups and bridges", options, async () => {
   await page.goto(`${server.address}/broker/topics`);
   await page.getByLabel("Topic", { exact: true }).fill("buildings/1/floors/2/temperature");
@@ -124,6 +162,9 @@ test("viewers see everything and change nothing", options, async () => {
     await page.goto(`${server.address}/broker/access`);
     await page.getByText("sends garbage").waitFor();
     assert.equal(await page.getByRole("button", { name: "Ban", exact: true }).count(), 0);
+    await page.goto(`${server.address}/broker/trace?client_id=meter-00006`);
+    await page.getByText("needs the token of an operator").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Start trace" }).count(), 0);
   }
 });
 
@@ -139,8 +180,8 @@ test("the keyboard reaches all of the broker's pages", options, async () => {
   await page.goto(`${server.address}/broker/clients`);
   await settled(page);
   const names = await page.locator(".tabs a").allInnerTexts();
-  assert.equal(names.length, 9);
+  assert.equal(names.length, 11);
   await page.locator(".tabs a").nth(1).focus();
-  for (let press = 0; press < 7; press += 1) await page.keyboard.press("Tab");
-  assert.equal(await page.evaluate(() => document.activeElement?.textContent), names[8]);
+  for (let press = 0; press < 9; press += 1) await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), names[10]);
 });

@@ -163,7 +163,7 @@ test("a broker is looked into and operated in its pages", { skip }, async () => 
     await page.getByRole("button", { name: "Disconnect" }).click();
     await page.locator("dialog").getByRole("button", { name: "Disconnect" }).click();
     await page.getByText("The client was disconnected").waitFor();
-    for (const part of ["clients", "retained", "groups", "bridges", "access", "config", "events"]) {
+    for (const part of ["clients", "retained", "groups", "bridges", "access", "config", "trace", "alarms", "events"]) {
       await page.goto(`${origin}/broker/${part}`);
       await settled(page);
       assert.equal(await page.locator(".notice.bad").count(), 0, part);

@@ -206,6 +206,19 @@ const SCREENS: Screen[] = [
     act: (page) => page.locator(".broker-table tbody tr").nth(5).waitFor(),
   },
   { name: "broker-events-quiet", path: "/broker/events", server: { broker: { isEmpty: true } } },
+  { name: "broker-trace", path: "/broker/trace" },
+  {
+    name: "broker-trace-running",
+    path: "/broker/trace?client_id=meter-00006",
+    act: async (page) => {
+      await page.locator(".trace-form select").first().selectOption("text");
+      await page.locator(".page-broker .button.primary").click();
+      await page.locator(".broker-table tbody tr").nth(4).waitFor();
+    },
+  },
+  { name: "broker-trace-viewer", path: "/broker/trace", server: { role: "viewer" } },
+  { name: "broker-alarms", path: "/broker/alarms", isTable: true },
+  { name: "broker-alarms-none", path: "/broker/alarms", server: { broker: { isEmpty: true } } },
   { name: "token", path: "/", server: { isAdmitted: false } },
   { name: "unknown", path: "/nowhere" },
 ];

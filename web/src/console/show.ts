@@ -24,6 +24,18 @@ export function moment(iso: string | null, language: Language, zone?: string): s
   return parts.format(date);
 }
 
+// The time of day to the millisecond, of milliseconds since 1970.
+export function timeOfDay(ms: number | null, language: Language): string {
+  if (ms === null) return NONE;
+  return new Intl.DateTimeFormat(LOCALES[language], {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    fractionalSecondDigits: 3,
+    hourCycle: "h23",
+  }).format(ms);
+}
+
 // The same with seconds and the zone, for tooltips.
 export function exactMoment(iso: string | null, language: Language, zone?: string): string {
   const date = iso === null ? null : new Date(iso);

@@ -3,6 +3,7 @@
 import type { ServerResponse } from "node:http";
 
 import type {
+  Alarms,
   BanRow,
   Bridge,
   Client,
@@ -13,6 +14,7 @@ import type {
   RetainedRow,
   Status,
   Subscriber,
+  TraceEntry,
 } from "../../src/console/broker/types";
 import { random } from "./data";
 
@@ -144,6 +146,25 @@ const BRIDGES: Bridge[] = [
   },
 ];
 
+const ALARMS: Alarms = {
+  active: [
+    { alarm: "certificate", subject: "/etc/tacho/server.pem", text: "it expires in 6 days", since_ms: Date.now() - 3 * 86_400_000 },
+    { alarm: "bridge", subject: "cloud", text: "1 of 2 connections is down", since_ms: Date.now() - 42_000 },
+  ],
+  past: [
+    { alarm: "disk", text: "8 % of the file system of /var/lib/tacho are free", since_ms: Date.now() - 9 * 86_400_000, ended_ms: Date.now() - 9 * 86_400_000 + 5_400_000 },
+  ],
+};
+
+// One message of a client, from its PUBLISH to a subscriber that is away.
+const TRACED: Omit<TraceEntry, "time_us">[] = [
+  { kind: "in", text: "PUBLISH buildings/1/floors/2/temperature, QoS 1, packet 7, 17 bytes", payload: '{"celsius": 21.5}' },
+  { kind: "route", text: "buildings/1/floors/2/temperature: to 3 sessions, 1 shared group, 1 bridge" },
+  { kind: "out", text: "PUBACK, packet 7" },
+  { kind: "queue", text: "buildings/1/floors/2/temperature: waits, the client is away" },
+  { kind: "drop", text: "buildings/1/floors/2/temperature: dropped, the queue is full" },
+];
+
 const CONFIG: ConfigValue[] = [
   { key: "shards", value: "4", source: "flag" },
   { key: "data_dir", value: "/var/lib/tacho", source: "file" },
@@ -161,6 +182,7 @@ export class MockBroker {
     { source: "failed_logins", address: "198.51.100.7", reason: "too many failed logins", until: "2026-11-26T13:00:00Z" },
   ];
   private gone = new Set<string>();
+  private paused = new Set<string>();
   private deleted = new Set<string>();
   private streams = new Set<ServerResponse>();
 
@@ -191,6 +213,12 @@ export class MockBroker {
     if (method === "DELETE" && first === "retained") return this.deleteRetained(query);
     if (method === "POST" && first === "reload")
       return [200, { certificates: "no certificates", access: "users and rules are unchanged", others: "other settings change at the next start" }];
+    if (method === "POST" && first === "bridges") {
+      const { mode } = body as { mode: string };
+      if (mode === "paused") this.paused.add(second ?? "");
+      else this.paused.delete(second ?? "");
+      return [200, { name: second, mode, before: "running" }];
+    }
     switch (first) {
       case "status": return [200, this.status()];
       case "session": return [200, { name: "console", role: this.options.role }];
@@ -210,7 +238,9 @@ export class MockBroker {
       case "groups": return [200, { groups: this.options.isEmpty ? [] : GROUPS }];
       case "group": return [200, { ...GROUPS[0], filter: query.get("filter"), member_list: this.subscribers().map((row) => ({ ...row, inflight: 4, queue_len: 0 })), cut: false }];
       case "retained": return this.retained(second, query);
-      case "bridges": return [200, { bridges: this.options.isEmpty ? [] : BRIDGES }];
+      case "bridges": return [200, { bridges: this.options.isEmpty ? [] : BRIDGES.map((row) => ({ ...row, mode: this.paused.has(row.name) ? "paused" : "running" })) }];
+      case "alarms": return [200, this.options.isEmpty ? { active: [], past: [] } : ALARMS];
+      case "trace": return this.trace(query, response);
       case "bans": return [200, { bans: this.bans, flapping_client_ids: 2, lasting: false, cut: false }];
       case "users": return [200, { users: ["dashboard", "gateway", "meter"].map((user) => ({ user, listeners: ["tcp 0.0.0.0:1883"], roles: user === "meter" ? ["device"] : ["device", "reader"] })), read_only: true }];
       case "roles": return [200, { roles: [{ role: "device" }, { role: "reader" }], read_only: true }];
@@ -322,6 +352,21 @@ export class MockBroker {
         ...(event === "dropped" ? { reason: "queue full", count: 40 + index } : {}),
       });
     });
+  }
+
+  private trace(query: URLSearchParams, response: ServerResponse): Answer | null {
+    if (query.get("address") === "here")
+      return refused(400, "'here' is neither an address nor a range: write 192.0.2.7 or 192.0.2.0/24", "“here”既不是地址也不是范围：请填写 192.0.2.7 或 192.0.2.0/24");
+    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+    const tell = (entry: object) => response.write(`data: ${JSON.stringify({ time_us: Date.now() * 1000, ...entry })}\n\n`);
+    tell({ kind: "ready" });
+    for (const { payload, ...entry } of TRACED)
+      tell({ client_id: query.get("client_id") ?? "meter-00042", ...entry, ...(query.get("payload") === "text" && payload !== undefined ? { payload } : {}) });
+    if (query.get("seconds") === "60") {
+      tell({ kind: "ended", text: "the trace ends: its time is over" });
+      response.end();
+    }
+    return null;
   }
 
   tell(event: Record<string, unknown>): void {

@@ -1,7 +1,7 @@
 //! Requests that the pages of a broker make, passed on to it.
 //!
-//! Only what is listed here is: keys of the management API and traces stay with `tacho ctl`, and
-//! what only administrators of the broker may do is not for operators of the console.
+//! Only what is listed here is: keys of the management API stay with `tacho ctl`, and what only
+//! administrators of the broker may do is not for operators of the console.
 
 use std::io;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 use http_body_util::{BodyExt as _, Limited};
 use serde::Deserialize;
 use serde_json::json;
-use tacho_http::{ApiError, Peer, Problem, body};
+use tacho_http::{ApiError, Peer, Problem, Role, body};
 use tokio::time::timeout;
 
 use super::state::Api;
@@ -56,8 +56,11 @@ const VIEWS: [&str; 21] = [
     "subscribers",
     "users",
 ];
+/// What only operators of the console may see: a trace shows what clients send.
+const TRACE: &str = "trace";
 /// What operators of the console may change, by the first part of the path.
-const CHANGES: [(Method, &str); 6] = [
+const CHANGES: [(Method, &str); 7] = [
+    (Method::POST, "bridges"),
     (Method::DELETE, "clients"),
     (Method::DELETE, "retained"),
     (Method::POST, "publish"),
@@ -86,6 +89,7 @@ pub(crate) async fn about(State(api): State<Api>) -> Response {
 pub(crate) async fn pass_on(
     State(api): State<Api>,
     Extension(peer): Extension<Peer>,
+    Extension(role): Extension<Role>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let door = api.broker().ok_or_else(|| {
@@ -94,7 +98,7 @@ pub(crate) async fn pass_on(
     let method = request.method().clone();
     let target = target(request.uri().path_and_query().map_or("", |target| target.as_str()));
     let target = target
-        .filter(|target| is_passed_on(&method, target))
+        .filter(|target| is_passed_on(role, &method, target))
         .ok_or_else(|| ApiError::new(StatusCode::FORBIDDEN, "the console does not pass this on"))?;
     let sent: Result<Bytes, BytesRejection> = request.extract().await;
     let asked = door.ask(method, &target, body(sent)?).await;
@@ -142,12 +146,15 @@ fn target(asked: &str) -> Option<String> {
     Some(format!("{BROKER_BASE}/{rest}"))
 }
 
-fn is_passed_on(method: &Method, target: &str) -> bool {
+fn is_passed_on(role: Role, method: &Method, target: &str) -> bool {
     let rest =
         target.strip_prefix(BROKER_BASE).and_then(|rest| rest.strip_prefix('/')).unwrap_or("");
     let first = rest.split(['/', '?']).next().unwrap_or("");
     match *method {
+        Method::GET if first == TRACE => role >= Role::Operator,
         Method::GET => VIEWS.contains(&first),
+        // One that is there is paused; to make one is for administrators of the broker.
+        Method::POST if rest.split('?').next() == Some("bridges") => false,
         _ => CHANGES.iter().any(|(known, part)| known == method && *part == first),
     }
 }
@@ -185,22 +192,29 @@ mod tests {
     #[test]
     fn only_what_is_listed_is_passed_on() {
         let passes = |method: Method, asked: &str| {
-            target(asked).is_some_and(|target| is_passed_on(&method, &target))
+            target(asked).is_some_and(|target| is_passed_on(Role::Operator, &method, &target))
         };
         for asked in ["status", "clients?limit=1", "clients/a%2Fb", "events", "openapi.json"] {
             assert!(passes(Method::GET, &format!("{PREFIX}/{asked}")), "{asked}");
         }
-        for asked in ["", "/", "/keys", "/keys/x", "/%6Beys", "/../keys", "/trace?x", "x"] {
+        for asked in ["", "/", "/keys", "/keys/x", "/%6Beys", "/../keys", "/traces", "x"] {
             assert!(!passes(Method::GET, &format!("{PREFIX}{asked}")), "{asked}");
         }
         assert!(passes(Method::DELETE, "/api/v1/broker/clients/a?session=end"));
         assert!(passes(Method::POST, "/api/v1/broker/publish"));
+        assert!(passes(Method::POST, "/api/v1/broker/bridges/cloud"));
+        assert!(passes(Method::GET, "/api/v1/broker/trace?client_id=a"));
+        let seen = |target: &str| is_passed_on(Role::Viewer, &Method::GET, target);
+        assert!(seen("/api/v1/clients") && !seen("/api/v1/trace?client_id=a"));
         for (method, asked) in [
             (Method::POST, "keys"),
             (Method::DELETE, "keys/a"),
             (Method::POST, "clients"),
             (Method::PATCH, "clients/a"),
             (Method::POST, "users"),
+            (Method::POST, "bridges"),
+            (Method::POST, "bridges?replace=true"),
+            (Method::DELETE, "bridges/cloud"),
         ] {
             assert!(!passes(method, &format!("{PREFIX}/{asked}")), "{asked}");
         }

@@ -56,6 +56,12 @@ fn a_broker_is_looked_into_and_operated_through_the_console() {
     let published = json!({"topic": "a/b", "payload": "hello", "qos": 1});
     assert_eq!(console.post("/broker/publish", &published).json()["payload_bytes"], 5);
     assert_eq!(client.receive_and_ack().payload, b"hello");
+    let mut trace = console.events("/broker/trace?topic=a/%2B&payload=text");
+    next_event(&mut trace, "ready");
+    assert_eq!(console.post("/broker/publish", &published).status, 200);
+    assert!(next_event(&mut trace, "\"out\"").contains("hello"));
+    assert_eq!(client.receive_and_ack().payload, b"hello");
+    drop(trace);
 
     let mut events = console.events("/broker/events?events=disconnected");
     next_event(&mut events, "ready");
@@ -90,6 +96,8 @@ fn viewers_of_the_console_only_look_and_keys_stay_where_they_are() {
     let _client = broker.connected("c");
     assert_eq!(as_viewer("GET /api/v1/broker/clients/c"), 200);
     for line in [
+        "GET /api/v1/broker/trace?client_id=c",
+        "POST /api/v1/broker/bridges/cloud",
         "POST /api/v1/broker/publish",
         "POST /api/v1/broker/bans",
         "POST /api/v1/broker/reload",

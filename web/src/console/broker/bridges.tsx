@@ -1,12 +1,17 @@
 // Bridges to other brokers, and their connections.
 
+import { useState } from "preact/hooks";
+
 import { useLanguage, useWords } from "../i18n";
+import { Icon } from "../parts/icon";
 import { Empty, Failure, Loading } from "../parts/notice";
+import { complain, say } from "../parts/toast";
 import { Chip } from "../parts/verdict";
 import type { Tone } from "../parts/verdict";
 import { count, size, span } from "../show";
+import { act, useMayOperate } from "./api";
 import { Facts, Table } from "./parts";
-import type { Bridge, BridgeState } from "./types";
+import type { Bridge, BridgeMode, BridgeState } from "./types";
 import { usePolled } from "./use-polled";
 
 const TONES: Record<BridgeState, Tone> = {
@@ -38,13 +43,13 @@ export function BridgesPage() {
         <Empty icon="link" title={words.emptyTitle} text={words.emptyText} />
       )}
       {bridges.data.bridges.map((bridge) => (
-        <BridgeCard key={bridge.name} bridge={bridge} />
+        <BridgeCard key={bridge.name} bridge={bridge} reload={bridges.reload} />
       ))}
     </>
   );
 }
 
-function BridgeCard({ bridge }: { bridge: Bridge }) {
+function BridgeCard({ bridge, reload }: { bridge: Bridge; reload: () => void }) {
   const t = useWords();
   const language = useLanguage();
   const words = t.broker.bridges;
@@ -58,10 +63,15 @@ function BridgeCard({ bridge }: { bridge: Bridge }) {
       <div class="card-head">
         <h2>{bridge.name}</h2>
         <span class="facts">
-          <StateChip state={bridge.state} />
+          {bridge.mode === undefined || bridge.mode === "running" ? (
+            <StateChip state={bridge.state} />
+          ) : (
+            <Chip tone="warn">{words.modes[bridge.mode]}</Chip>
+          )}
           <span>{bridge.remote}</span>
           <span>{words.up(bridge.connected, bridge.connections.length)}</span>
         </span>
+        <ModeButtons bridge={bridge} reload={reload} />
       </div>
       <Facts
         rows={[
@@ -90,5 +100,41 @@ function BridgeCard({ bridge }: { bridge: Bridge }) {
         />
       </details>
     </section>
+  );
+}
+
+// Pauses a bridge, whose messages wait then, and lets it run again.
+function ModeButtons({ bridge, reload }: { bridge: Bridge; reload: () => void }) {
+  const t = useWords();
+  const words = t.broker.bridges;
+  const mayOperate = useMayOperate();
+  const [isSent, setSent] = useState(false);
+  if (!mayOperate) return null;
+  const isRunning = (bridge.mode ?? "running") === "running";
+  const change = async (mode: BridgeMode) => {
+    setSent(true);
+    try {
+      await act("POST", ["bridges", bridge.name], {}, { mode });
+      say(isRunning ? words.paused(bridge.name) : words.runs(bridge.name));
+      reload();
+    } catch (error) {
+      complain(error);
+    } finally {
+      setSent(false);
+    }
+  };
+  return (
+    <button
+      type="button"
+      class="button small"
+      disabled={isSent}
+      aria-label={`${isRunning ? words.pause : words.run}: ${bridge.name}`}
+      onClick={() => {
+        void change(isRunning ? "paused" : "running");
+      }}
+    >
+      <Icon name={isRunning ? "stop" : "play"} />
+      {isRunning ? words.pause : words.run}
+    </button>
   );
 }

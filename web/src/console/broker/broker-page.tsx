@@ -6,6 +6,7 @@ import { Empty } from "../parts/notice";
 import { address } from "../router";
 import { useTitle } from "../title";
 import { AccessPage } from "./access";
+import { AlarmsPage } from "./alarms";
 import { ClientPage } from "./client";
 import { ClientsPage } from "./clients";
 import { ConfigPage } from "./config";
@@ -15,6 +16,7 @@ import { GroupsPage } from "./groups";
 import { Overview } from "./overview";
 import { RetainedPage } from "./retained";
 import { TopicsPage } from "./topics";
+import { TracePage } from "./trace";
 
 export const PARTS = [
   "overview",
@@ -26,6 +28,8 @@ export const PARTS = [
   "access",
   "config",
   "events",
+  "trace",
+  "alarms",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -97,5 +101,9 @@ function Content({ part }: { part: Part }) {
       return <ConfigPage />;
     case "events":
       return <EventsPage />;
+    case "trace":
+      return <TracePage />;
+    case "alarms":
+      return <AlarmsPage />;
   }
 }

@@ -12,6 +12,7 @@ import { count, size, span } from "../show";
 import { act, useBroker, useMayOperate } from "./api";
 import { BanDialog } from "./ban-dialog";
 import { Connected, Facts, ListOf } from "./parts";
+import { traceAddress } from "./trace";
 import type { Client, Subscription } from "./types";
 import { useList } from "./use-list";
 
@@ -64,6 +65,9 @@ export function ClientPage({ id }: { id: string }) {
           </button>
           {mayOperate && (
             <>
+              <a class="button" href={traceAddress(id)}>
+                {t.broker.parts.trace}
+              </a>
               <button type="button" class="button danger" onClick={() => setAsked("kick")}>
                 {words.kick}
               </button>

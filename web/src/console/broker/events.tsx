@@ -7,8 +7,7 @@ import { Icon } from "../parts/icon";
 import { Chip } from "../parts/verdict";
 import type { Tone } from "../parts/verdict";
 import { query, usePlace } from "../router";
-import type { Language } from "../settings";
-import { count } from "../show";
+import { count, timeOfDay } from "../show";
 import { eventsAddress } from "./api";
 import { AddressField, ClientLink, Table } from "./parts";
 import type { BrokerEvent } from "./types";
@@ -23,6 +22,8 @@ export const KINDS = [
   "overload",
   "bridge_up",
   "bridge_down",
+  "alarm_raised",
+  "alarm_ended",
 ] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -39,6 +40,8 @@ const TONES: Record<Kind, Tone> = {
   overload: "bad",
   bridge_up: "good",
   bridge_down: "bad",
+  alarm_raised: "bad",
+  alarm_ended: "good",
 };
 
 interface Numbered extends BrokerEvent {
@@ -163,12 +166,12 @@ export function EventsPage() {
             rows={events}
             keyOf={({ number }) => String(number)}
             columns={[
-              { name: words.time, cell: ({ time_ms: at }) => timeOf(at ?? null, language) },
+              { name: words.time, cell: ({ time_ms: at }) => timeOfDay(at ?? null, language) },
               { name: words.event, cell: ({ event }) => <EventChip event={event} /> },
               {
                 name: t.broker.clients.id,
-                cell: ({ client_id: id, bridge }) =>
-                  id !== undefined ? <ClientLink id={id} /> : (bridge ?? "–"),
+                cell: ({ client_id: id, bridge, alarm }) =>
+                  id !== undefined ? <ClientLink id={id} /> : (bridge ?? alarm ?? "–"),
               },
               { name: t.broker.clients.user, cell: ({ user }) => user ?? "–", isMinor: true },
               { name: t.broker.clients.address, cell: ({ address }) => address ?? "–", isMinor: true },
@@ -198,15 +201,4 @@ function EventChip({ event }: { event: string }) {
       {kind === undefined ? event : t.broker.events.names[kind]}
     </Chip>
   );
-}
-
-function timeOf(at: number | null, language: Language): string {
-  if (at === null) return "–";
-  return new Intl.DateTimeFormat(language === "zh" ? "zh-CN" : "en-GB", {
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    fractionalSecondDigits: 3,
-    hourCycle: "h23",
-  }).format(at);
 }

@@ -5,6 +5,7 @@ import { useRef } from "preact/hooks";
 import { thousands } from "../../format";
 import { useLanguage, useWords } from "../i18n";
 import { Choice } from "../parts/choice";
+import { Icon } from "../parts/icon";
 import { Failure, Loading } from "../parts/notice";
 import { TileRow } from "../parts/tiles";
 import type { Tile } from "../parts/tiles";
@@ -15,7 +16,7 @@ import { count, perSecond, size, span, us } from "../show";
 import { useBroker } from "./api";
 import { HistoryChart, ratesOf } from "./history-chart";
 import { Facts } from "./parts";
-import type { History, HistorySpan, Journal, Limit, Status } from "./types";
+import type { Alarms, History, HistorySpan, Journal, Limit, Status } from "./types";
 import { usePolled } from "./use-polled";
 
 export function Overview() {
@@ -34,6 +35,7 @@ export function Overview() {
     <>
       {status.error && <Failure error={status.error} retry={status.reload} />}
       <State status={status.data} />
+      <AlarmNotice />
       <Tiles status={status.data} history={history.data} />
       <Charts history={history.data} over={over} />
       <div class="figure-columns">
@@ -63,6 +65,30 @@ function State({ status }: { status: Status }) {
       <span>{t.broker.uptime(span(status.uptime_s, language))}</span>
       <span>{t.broker.shards(status.shards)}</span>
     </p>
+  );
+}
+
+// The alarms that are raised now, each with the way to the rest.
+function AlarmNotice() {
+  const t = useWords();
+  const alarms = usePolled<Alarms>(["alarms"], 10);
+  const active = alarms.data?.active ?? [];
+  if (active.length === 0) return null;
+  return (
+    <div class="notice bad" role="alert">
+      <Icon name="warning" />
+      <div>
+        {active.slice(0, 3).map(({ alarm, subject, text }) => (
+          <p key={`${alarm} ${subject ?? ""}`}>
+            <b>{[t.broker.alarms.names[alarm] ?? alarm, subject ?? ""].join(" ").trim()}</b>:{" "}
+            <span lang="en">{text}</span>
+          </p>
+        ))}
+      </div>
+      <a class="button small" href="/broker/alarms">
+        {t.broker.parts.alarms}
+      </a>
+    </div>
   );
 }
 

@@ -184,6 +184,7 @@ export interface Listener {
   allow_anonymous: boolean;
 }
 
+export type BridgeMode = "running" | "paused" | "draining" | "stopped";
 export type BridgeState = "connecting" | "up" | "partly" | "down";
 
 interface BridgeFigures {
@@ -199,6 +200,7 @@ interface BridgeFigures {
 export interface Bridge extends BridgeFigures {
   name: string;
   remote: string;
+  mode?: BridgeMode;
   state: BridgeState;
   connected: number;
   connections: (BridgeFigures & {
@@ -215,6 +217,31 @@ export interface ConfigValue {
   source: "file" | "environment" | "flag" | "default";
 }
 
+// Times in milliseconds since 1970; `ended_ms` of those that have ended.
+export interface AlarmRow {
+  alarm: string;
+  subject?: string;
+  text: string;
+  since_ms: number;
+  ended_ms?: number;
+}
+
+export interface Alarms {
+  active: AlarmRow[];
+  past: AlarmRow[];
+}
+
+export type TraceKind = "in" | "out" | "auth" | "route" | "queue" | "drop" | "hold" | "end";
+
+export interface TraceEntry {
+  kind: TraceKind | "ready" | "missed" | "ended";
+  time_us: number;
+  client_id?: string;
+  text: string;
+  payload?: string;
+  payload_cut?: boolean;
+}
+
 export interface BrokerEvent {
   event: string;
   time_ms?: number;
@@ -222,6 +249,7 @@ export interface BrokerEvent {
   user?: string;
   address?: string;
   bridge?: string;
+  alarm?: string;
   reason?: string;
   count?: number;
 }

@@ -12,7 +12,7 @@ export const broker = {
   parts: {
     overview: "Overview", clients: "Clients", topics: "Topics", retained: "Retained messages",
     groups: "Shared groups", bridges: "Bridges", access: "Access", config: "Configuration",
-    events: "Events",
+    events: "Events", trace: "Trace", alarms: "Alarms",
   },
   refresh: "Refresh",
   more: "More",
@@ -103,6 +103,10 @@ export const broker = {
   },
   bridges: {
     emptyTitle: "There are no bridges", emptyText: "Bridges to other brokers are in the broker's configuration.",
+    modes: { running: "running", paused: "paused", draining: "draining", stopped: "stopped" },
+    pause: "Pause", run: "Run",
+    paused: (name: string) => `${name} is paused: messages wait for it.`,
+    runs: (name: string) => `${name} runs.`,
     states: { up: "up", partly: "partly up", connecting: "connecting", down: "down" } as Record<string, string>,
     up: (up: number, of: number) => `${up} of ${plural(of, "connection", "connections")} up`,
     sent: "Sent", received: "Received", waiting: "Waiting", reconnects: "Connected again",
@@ -146,6 +150,7 @@ export const broker = {
       connected: "connected", disconnected: "disconnected", taken_over: "taken over", refused: "refused",
       login_refused: "login refused", dropped: "messages dropped", overload: "overload",
       bridge_up: "bridge up", bridge_down: "bridge down",
+      alarm_raised: "alarm", alarm_ended: "alarm ended",
     },
     kinds: "Only these events; none chosen: all",
     pause: "Pause", clear: "Clear", time: "Time", event: "Event", reason: "Reason",
@@ -153,6 +158,31 @@ export const broker = {
     lost: "The events are interrupted; connecting again.",
     displaced: "Other pages have taken this one's place. Reload to go on.",
     missed: (count: number) => `${plural(count, "event", "events")} came too fast for this page and are missing.`,
+  },
+  trace: {
+    help: "Follows the packets of a client or of a topic, both ways, with what is decided about them. All that is given must hold. The page keeps the last 500 entries; passwords are never among them.",
+    viewer: "A trace shows what clients send: it needs the token of an operator.",
+    address: "Address or range", for: "For how long",
+    payloads: { off: "length only", text: "as text", hex: "in hex" },
+    times: { "60": "1 min", "600": "10 min", "3600": "1 h" },
+    start: "Start trace", stop: "Stop trace",
+    nothing: "Name a client, a user, an address or a topic filter.",
+    running: "It runs until you stop it or leave this page.",
+    quiet: "Nothing has happened since it was started.",
+    kind: "Kind", said: "Packet or decision",
+    kinds: {
+      in: "in", out: "out", auth: "access", route: "route", queue: "queued", drop: "dropped",
+      hold: "held", end: "end",
+    },
+  },
+  alarms: {
+    active: "Alarms now", past: "Earlier, since the broker started",
+    none: "Nothing is wrong.", nonePast: "There was none.",
+    alarm: "Alarm", text: "What is wrong", since: "Since", lasts: "For", lasted: "Lasted",
+    names: {
+      disk: "disk", memory: "memory", overload: "overload", certificate: "certificate",
+      bridge: "bridge", journal: "journal", descriptors: "descriptors",
+    } as Record<string, string>,
   },
 };
 

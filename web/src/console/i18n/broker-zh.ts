@@ -12,6 +12,7 @@ export const broker: BrokerWords = {
   parts: {
     overview: "概览", clients: "客户端", topics: "主题", retained: "保留消息",
     groups: "共享组", bridges: "桥接", access: "访问", config: "配置", events: "事件",
+    trace: "跟踪", alarms: "告警",
   },
   refresh: "刷新",
   more: "更多",
@@ -99,6 +100,10 @@ export const broker: BrokerWords = {
   },
   bridges: {
     emptyTitle: "没有桥接", emptyText: "到其他 Broker 的桥接在 Broker 的配置中设置。",
+    modes: { running: "运行中", paused: "已暂停", draining: "正在排空", stopped: "已停止" },
+    pause: "暂停", run: "运行",
+    paused: (name) => `${name} 已暂停：消息会等待。`,
+    runs: (name) => `${name} 已运行。`,
     states: { up: "已连通", partly: "部分连通", connecting: "正在连接", down: "已断开" },
     up: (up, of) => `${number(of)} 个连接中 ${number(up)} 个已连通`,
     sent: "已发送", received: "已接收", waiting: "等待中", reconnects: "重连次数",
@@ -142,6 +147,7 @@ export const broker: BrokerWords = {
       connected: "已连接", disconnected: "已断开", taken_over: "被接管", refused: "被拒绝",
       login_refused: "登录被拒", dropped: "消息丢弃", overload: "过载",
       bridge_up: "桥接连通", bridge_down: "桥接断开",
+      alarm_raised: "告警", alarm_ended: "告警结束",
     },
     kinds: "仅显示这些事件；不选则全部显示",
     pause: "暂停", clear: "清空", time: "时间", event: "事件", reason: "原因",
@@ -149,5 +155,30 @@ export const broker: BrokerWords = {
     lost: "事件流已中断，正在重新连接。",
     displaced: "其他页面占用了此连接。刷新页面可继续。",
     missed: (count) => `有 ${number(count)} 个事件过快，本页未能显示。`,
+  },
+  trace: {
+    help: "跟踪某个客户端或主题的双向报文，以及对它们的决定。所填条件须同时满足。页面保留最近 500 条；密码从不显示。",
+    viewer: "跟踪会显示客户端发送的内容：需要操作员的令牌。",
+    address: "地址或范围", for: "时长",
+    payloads: { off: "仅长度", text: "文本", hex: "十六进制" },
+    times: { "60": "1 分钟", "600": "10 分钟", "3600": "1 小时" },
+    start: "开始跟踪", stop: "停止跟踪",
+    nothing: "请填写客户端、用户、地址或主题过滤器。",
+    running: "一直运行，直到您停止或离开此页。",
+    quiet: "开始后还没有发生任何事情。",
+    kind: "类型", said: "报文或决定",
+    kinds: {
+      in: "流入", out: "流出", auth: "访问", route: "路由", queue: "排队", drop: "丢弃",
+      hold: "暂缓读取", end: "结束",
+    },
+  },
+  alarms: {
+    active: "当前告警", past: "Broker 启动以来的历史告警",
+    none: "一切正常。", nonePast: "没有。",
+    alarm: "告警", text: "问题", since: "开始于", lasts: "已持续", lasted: "持续",
+    names: {
+      disk: "磁盘", memory: "内存", overload: "过载", certificate: "证书",
+      bridge: "桥接", journal: "日志（WAL）", descriptors: "文件描述符",
+    },
   },
 };
