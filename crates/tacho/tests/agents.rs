@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
-use tacho_testkit::runs::small::SMALL;
+use tacho_testkit::runs::small::{SMALL, Small};
 use tacho_testkit::wait_until;
 
 fn tacho(arguments: &[&str]) -> Command {
@@ -33,15 +33,67 @@ fn scenarios_count_with_agents_as_without() {
         let agents = agents.unwrap_or_else(|| panic!("{}: {remarks:#?}", small.scenario));
         assert_eq!((&agents["count"], &agents["clock_error_us"]), (&2.into(), &0.into()));
         assert_eq!(record["placement"]["generator_threads"], 2, "{}", small.scenario);
-        has_the_part_of_each_agent(&record, small.scenario);
+        has_the_part_of_each_agent(&record, 2, small.scenario);
     }
 }
 
+/// The guide's shapes over as many processes as it had load machines.
+fn shapes_count_over(agents: usize, shapes: [Small; 2]) {
+    for small in shapes {
+        let arguments = ["--agents", &format!("local:{agents}")];
+        let record = small.run(env!("CARGO_BIN_EXE_tacho"), &arguments);
+        let record = record.expect("all came that must");
+        assert_eq!(record["placement"]["generator_threads"], agents, "{}", small.scenario);
+        has_the_part_of_each_agent(&record, agents, small.scenario);
+    }
+}
+
+#[test]
+fn ten_agents_count_as_one_generator() {
+    let symmetric = Small {
+        scenario: "symmetric",
+        vars: &["publishers=20", "subscribers=20", "target_throughput=400"],
+        clients: 40,
+        sent: 800,
+        received: 800,
+    };
+    let fan_in = Small {
+        scenario: "fan-in",
+        vars: &["publishers=40", "subscribers=10", "machines=10", "target_throughput=400"],
+        clients: 50,
+        sent: 800,
+        received: 800,
+    };
+    shapes_count_over(10, [symmetric, fan_in]);
+}
+
+#[test]
+fn twenty_agents_count_as_one_generator() {
+    let fan_out = Small {
+        scenario: "fan-out",
+        vars: &["publishers=2", "subscribers=40", "machines=10", "target_throughput=10"],
+        clients: 42,
+        sent: 20,
+        received: 80,
+    };
+    let shared = Small {
+        scenario: "false_share_40_20_qos1_p64_5mps",
+        vars: &[],
+        clients: 60,
+        sent: 400,
+        received: 400,
+    };
+    shapes_count_over(20, [fan_out, shared]);
+}
+
 /// Each agent has its row, and all rows together are the run.
-fn has_the_part_of_each_agent(record: &Value, scenario: &str) {
+fn has_the_part_of_each_agent(record: &Value, agents: usize, scenario: &str) {
     let all = record["agents"].as_array().expect("agents");
-    let names: Vec<&str> = all.iter().filter_map(|agent| agent["name"].as_str()).collect();
-    assert_eq!(names, ["local-1", "local-2"], "{scenario}");
+    let mut names: Vec<&str> = all.iter().filter_map(|agent| agent["name"].as_str()).collect();
+    let mut expected: Vec<_> = (1..=agents).map(|number| format!("local-{number}")).collect();
+    names.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(names, expected, "{scenario}");
     let sum = |rows: &[Value], figure: &str| -> f64 {
         rows.iter().map(|row| row[figure].as_f64().expect("a figure")).sum()
     };
@@ -50,7 +102,7 @@ fn has_the_part_of_each_agent(record: &Value, scenario: &str) {
     let step = &record["steps"][0];
     let rows = step["agents"].as_array().expect("rows of agents");
     let received = sum(rows, "received_per_s") - step["achieved_out_per_s"].as_f64().unwrap_or(0.0);
-    assert!(rows.len() == 2 && received.abs() < 0.1, "{scenario}: {rows:#?}");
+    assert!(rows.len() == agents && received.abs() < 0.1 * agents as f64, "{scenario}: {rows:#?}");
 }
 
 #[test]

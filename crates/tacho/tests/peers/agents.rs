@@ -1,7 +1,12 @@
 //! Agents over a NATS server.
 
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
@@ -20,6 +25,7 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
         ("nats_server::an_agent_lost_before_the_load_ends_the_run", agent_gone_early),
         ("nats_server::agents_are_free_when_their_controller_is_killed", controller_gone),
         ("nats_server::agents_that_a_run_starts_end_with_it", provisioned),
+        ("nats_server::delays_between_agents_are_read_back", delays),
         ("nats_server::clocks_that_are_off_and_drift_are_read_within_their_bound", skewed),
     ] {
         trials.push(trial(name.to_owned(), &peers, test));
@@ -287,17 +293,103 @@ fn provisioned() -> Verdict {
     Ok(())
 }
 
+/// An agent that takes its machine's clock for one that is off and drifts.
+fn skewed_agent(bus: &str, name: &str, skew: &str) -> Result<Process, Failed> {
+    let mut command = Command::new(TACHO);
+    command.args(["agent", "--bus", bus, "--name", name, "--threads", "1"]);
+    start(command.args(["--allow-target", "loopback", "--clock-skew", skew]))
+}
+
+/// By how much a time between two agents may be off at most.
+fn bound_us(record: &Value) -> f64 {
+    let agents = record["agents"].as_array().into_iter().flatten();
+    agents.filter_map(|agent| agent["clock"]["error_us"].as_f64()).sum()
+}
+
+/// Connections to `broker` whose answers arrive later; the address to connect to.
+fn delayed(broker: SocketAddr, delay: Duration) -> Result<SocketAddr, Failed> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            // One that cannot be passed on is closed, which the run tells.
+            let _ = TcpStream::connect(broker).and_then(|server| pass(&client, &server, delay));
+        }
+    });
+    Ok(address)
+}
+
+/// Passes bytes on in both directions, those of `server` after the delay.
+fn pass(client: &TcpStream, server: &TcpStream, delay: Duration) -> std::io::Result<()> {
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (mut from_client, mut to_server) = (client.try_clone()?, server.try_clone()?);
+    thread::spawn(move || {
+        let _ = std::io::copy(&mut from_client, &mut to_server);
+        let _ = to_server.shutdown(Shutdown::Write);
+    });
+    let (mut from_server, mut to_client) = (server.try_clone()?, client.try_clone()?);
+    let (late, due) = mpsc::sync_channel::<(Instant, Vec<u8>)>(10_000);
+    thread::spawn(move || {
+        let mut chunk = [0; 65_536];
+        while let Ok(len @ 1..) = from_server.read(&mut chunk) {
+            if late.send((Instant::now() + delay, chunk[..len].to_vec())).is_err() {
+                return;
+            }
+        }
+    });
+    thread::spawn(move || {
+        for (at, bytes) in due {
+            thread::sleep(at.saturating_duration_since(Instant::now()));
+            if to_client.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+        let _ = to_client.shutdown(Shutdown::Both);
+    });
+    Ok(())
+}
+
+/// Messages from publishers on one agent to subscribers on the other, both with clocks of their
+/// own, through a network that holds them: the fastest tells the delay within the clocks' bound.
+fn delays() -> Verdict {
+    let (_server, bus, _store) = nats()?;
+    let _agents =
+        [skewed_agent(&bus, "one", "10000,100")?, skewed_agent(&bus, "two", "-3000,-50")?];
+    wait_for_agents(&bus, 2)?;
+    let port = free_port()?;
+    let listen = format!("127.0.0.1:{port}");
+    let _broker = start(Command::new(TACHO).args(["broker", "--listen", &listen]))?;
+    wait_for_port(port)?;
+    for delay_ms in [1, 5, 50] {
+        let near = delayed(listen.parse()?, Duration::from_millis(delay_ms))?;
+        let folder = tempfile::tempdir()?;
+        let mut command = small(&bus, "2", "2s");
+        command.args(["--agent-placement", "split", "--broker", &format!("mqtt://{near}")]);
+        let output = command.arg("--dir").arg(folder.path()).output()?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let record = record(folder.path()).map_err(|error| format!("{error:?}: {said}"))?;
+        let curve = std::fs::read_to_string(folder.path().join("e2e.hgrm"))?;
+        let fastest = curve.lines().skip(2).find_map(|line| line.split_whitespace().next());
+        let fastest_us: f64 = fastest.ok_or("no latency")?.parse::<f64>()? * 1e3;
+        // The histogram's buckets are wider than this by a thousandth; the broker needs a moment.
+        let (delay_us, bound_us) = (delay_ms as f64 * 1e3, bound_us(&record));
+        let is_read = fastest_us > delay_us * 0.99 - bound_us
+            && fastest_us < delay_us + bound_us + 10_000.0
+            && bound_us < 10_000.0
+            && record["steps"][0]["received"] == 200;
+        if !is_read {
+            return Err(format!("{delay_us} us is {fastest_us} +- {bound_us} us: {said}").into());
+        }
+    }
+    Ok(())
+}
+
 /// An agent whose clock is ten seconds ahead and 100 ppm fast, and one that is behind and slow.
 fn skewed() -> Verdict {
     let (_server, bus, _store) = nats()?;
     let skews = [("one", "10000,100", 10_000.0, 100.0), ("two", "-3000,-50", -3_000.0, -50.0)];
-    let mut running = Vec::new();
-    for (name, skew, ..) in skews {
-        let mut command = Command::new(TACHO);
-        command.args(["agent", "--bus", &bus, "--name", name, "--threads", "1"]);
-        command.args(["--allow-target", "loopback", "--clock-skew", skew]);
-        running.push(start(&mut command)?);
-    }
+    let _agents = [skewed_agent(&bus, "one", skews[0].1)?, skewed_agent(&bus, "two", skews[1].1)?];
     wait_for_agents(&bus, 2)?;
     let folder = tempfile::tempdir()?;
     let mut command = small(&bus, "2", "8s");
@@ -321,12 +413,7 @@ fn skewed() -> Verdict {
         }
     }
     let step = &record["steps"][0];
-    let bound_us: f64 = record["agents"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|agent| agent["clock"]["error_us"].as_f64())
-        .sum();
+    let bound_us = bound_us(&record);
     let latency_us = step["latency_us"]["p50"].as_f64().unwrap_or(f64::INFINITY);
     let counts = [&step["sent"], &step["received"], &step["lost"]];
     if counts != [800, 800, 0] || latency_us > bound_us + 200_000.0 {
