@@ -32,6 +32,9 @@ test("a form survives its address", () => {
     passwordFile: "/p",
     virtualUsers: { "Group 1": "5" },
     machines: "4",
+    agents: "region=eu:4, 2",
+    bus: "nats://h:4222",
+    busCredentials: "/bus.creds",
     loops: "forever",
     rows: "copy",
     variable: "publishers",
@@ -104,6 +107,21 @@ test("a scenario with several brokers takes an address for each", () => {
   ).request;
   assert.deepEqual(request.broker, ["node1=mqtt://a:1", "node2=mqtt://b:1"]);
   assert.equal(fromRequest(request).broker, "node1=mqtt://a:1, node2=mqtt://b:1");
+});
+
+test("load machines are a list, with the bus that they are on", () => {
+  const form = draft({
+    scenario: "s",
+    agents: "region=eu:4, 2",
+    bus: " nats://h:4222 ",
+    busCredentials: "/bus.creds",
+  });
+  const request = toRequest(form, WORDS).request;
+  assert.deepEqual(request.agents, ["region=eu:4", "2"]);
+  assert.deepEqual([request.bus, request.bus_credentials], ["nats://h:4222", "/bus.creds"]);
+  const again = fromRequest(request);
+  assert.deepEqual([again.agents, again.bus], ["region=eu:4, 2", "nats://h:4222"]);
+  assert.ok(!("agents" in toRequest(draft({ scenario: "s" }), WORDS).request));
 });
 
 test("numbers that are none are named with their field", () => {

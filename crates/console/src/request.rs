@@ -40,6 +40,15 @@ pub(crate) struct RunRequest {
     /// Virtual load machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) machines: Option<u32>,
+    /// Agents that make the load: `local:N`, a number of those on the bus, or `LABEL=VALUE:N`.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) agents: Vec<String>,
+    /// The bus that they are on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bus: Option<String>,
+    /// A file on the console's machine with a login of the bus.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bus_credentials: Option<String>,
     /// Of a plan: times that threads run through their groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) loops: Option<LoopRequest>,
@@ -191,6 +200,7 @@ impl RunRequest {
         line.word("scenario", scenario);
         self.add_kind(&mut line)?;
         self.add_broker(&mut line)?;
+        self.add_agents(&mut line)?;
         for (name, value) in &self.variables {
             line.option(&format!("variables.{name}"), "--var", &format!("{name}={value}"));
         }
@@ -227,6 +237,7 @@ impl RunRequest {
     fn check(&self) -> Result<(), Problem> {
         for (field, list) in [
             ("thresholds", &self.thresholds),
+            ("agents", &self.agents),
             ("monitors", &self.monitors),
             ("outputs", &self.outputs),
             ("objectives", &self.objectives),
@@ -297,6 +308,20 @@ impl RunRequest {
                 return Err(Problem::new("repeat", message));
             }
         }
+        Ok(())
+    }
+
+    fn add_agents(&self, line: &mut RequestLine) -> Result<(), Problem> {
+        let of_bus = [("bus", &self.bus), ("bus_credentials", &self.bus_credentials)];
+        let is_given = |(_, value): &(&str, &Option<String>)| {
+            value.as_ref().is_some_and(|value| !value.is_empty())
+        };
+        if self.agents.is_empty() && of_bus.iter().any(is_given) {
+            return Err(Problem::new("agents", "choose the agents of this bus, such as 4"));
+        }
+        line.each("agents", "--agents", &self.agents);
+        line.optional("bus", "--bus", self.bus.as_ref());
+        line.optional("bus_credentials", "--bus-credentials", self.bus_credentials.as_ref());
         Ok(())
     }
 

@@ -245,6 +245,7 @@ impl Flag {
             "threshold" => return push(request, "thresholds", value),
             "monitor" => return push(request, "monitors", value),
             "out" => return push(request, "outputs", value),
+            "agents" => return push(request, "agents", value),
             "objective" => return push(request, "objectives", value),
             "var" => {
                 let (name, value) = value.split_once('=')?;
@@ -266,6 +267,8 @@ impl Flag {
             "hold" => ("duration_s", seconds(value)?),
             "warmup" => ("warmup_s", seconds(value)?),
             "repeat" | "repeats" => ("repeat", json!(value.parse::<u32>().ok()?)),
+            "bus" => ("bus", json!(value)),
+            "bus-credentials" => ("bus_credentials", json!(value)),
             "name" => ("name", json!(value)),
             "note" => ("note", json!(value)),
             "brokers" => ("broker", json!(value.split(',').collect::<Vec<_>>())),

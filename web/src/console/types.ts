@@ -170,6 +170,9 @@ export interface Request {
   tls?: { ca_file: string | null; cert_file: string | null; key_file: string | null } | null;
   virtual_users?: Record<string, number>;
   machines?: number | null;
+  agents?: string[];
+  bus?: string;
+  bus_credentials?: string;
   loops?: number | "forever" | null;
   rows?: "split" | "copy" | null;
   ramp_up_s?: number | null;

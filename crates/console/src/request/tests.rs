@@ -46,6 +46,13 @@ fn requests_become_command_lines() {
             "compare symmetric --repeats 5 --brokers builtin,mqtt://h --virtual-users pub=7",
         ),
         (
+            r#"{"scenario": "symmetric", "agents": ["2", "region=eu:4"], "bus": "nats://h:4222",
+                "bus_credentials": "/etc/tacho/bus.creds"}"#,
+            "run symmetric --agents 2 --agents region=eu:4 --bus nats://h:4222 \
+             --bus-credentials /etc/tacho/bus.creds",
+        ),
+        (r#"{"scenario": "symmetric", "agents": ["local:3"]}"#, "run symmetric --agents local:3"),
+        (
             r#"{"scenario": "symmetric", "note": "--broker-cmd=x"}"#,
             "run symmetric --note=--broker-cmd=x",
         ),
@@ -80,6 +87,7 @@ fn what_makes_no_sense_is_refused_with_its_field() {
         (r#"{"command": "compare", "scenario": "symmetric", "broker": ["a"]}"#, "broker"),
         (r#"{"scenario": "symmetric", "duration_s": -1}"#, "duration_s"),
         (r#"{"scenario": "symmetric", "tags": [""]}"#, "tags"),
+        (r#"{"scenario": "symmetric", "bus": "nats://h:4222"}"#, "agents"),
     ] {
         assert_eq!(refused(json).field.as_deref(), Some(field), "{json}");
     }

@@ -59,6 +59,9 @@ fn a_line_becomes_a_request_and_what_has_no_field_is_named() {
     let ladder = again("ladder symmetric qos=0,1 --broker a=mqtt://h:1 --pause 1s");
     assert_eq!((&ladder.request["steps"], ladder.is_single), (&json!("qos=0,1"), false));
     assert_eq!(ladder.left_out, ["--broker a=mqtt://h:1", "--pause 1s"]);
+    let divided = again("run symmetric --agents a=b:2 --agents 1 --bus nats://h --timing spin");
+    assert_eq!(divided.request["agents"], json!(["a=b:2", "1"]));
+    assert_eq!((&divided.request["bus"], divided.left_out.len()), (&json!("nats://h"), 1));
     assert_eq!(again("run guide").request["command"], "suite");
     let sides = again("compare symmetric --brokers builtin,mqtt://h:1");
     assert_eq!(sides.request["broker"], json!(["builtin", "mqtt://h:1"]));

@@ -288,6 +288,7 @@ impl TargetArguments {
     /// Checks the target names in the arguments against the scenario's.
     pub(crate) fn check(&self, names: &[&str]) -> Result<(), Failure> {
         let complain = |sentence: String| Err(Failure::new(exit::INVALID_CONFIG, sentence));
+        self.crew.choice()?;
         let known: Vec<&str> = names.iter().copied().filter(|known| !known.is_empty()).collect();
         for (flag, name) in self.names_of_brokers() {
             // Otherwise the option would apply to no broker without notice.

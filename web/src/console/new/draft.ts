@@ -22,6 +22,10 @@ export interface Draft {
   key: string;
   virtualUsers: Record<string, string>;
   machines: string;
+  // Agents that make the load, with commas between; empty: this machine.
+  agents: string;
+  bus: string;
+  busCredentials: string;
   // Empty: as the plan says; else `forever` or a number.
   loops: string;
   // Empty: as the plan says; else `split` or `copy`.
@@ -61,6 +65,9 @@ export const EMPTY: Draft = {
   key: "",
   virtualUsers: {},
   machines: "",
+  agents: "",
+  bus: "",
+  busCredentials: "",
   loops: "",
   rows: "",
   rampUp: "",
@@ -90,6 +97,9 @@ const TEXTS = [
   "cert",
   "key",
   "machines",
+  "agents",
+  "bus",
+  "busCredentials",
   "loops",
   "rows",
   "rampUp",
@@ -168,6 +178,9 @@ export function fromRequest(request: Request): Draft {
       Object.entries(request.virtual_users ?? {}).map(([group, count]) => [group, String(count)]),
     ),
     machines: shown(request.machines),
+    agents: (request.agents ?? []).join(", "),
+    bus: request.bus ?? "",
+    busCredentials: request.bus_credentials ?? "",
     loops: request.loops == null ? "" : String(request.loops),
     rows: request.rows ?? "",
     rampUp: shown(request.ramp_up_s),
@@ -267,6 +280,9 @@ export function toRequest(draft: Draft, words: Words): { request: Request; probl
     "machines",
     read("machines", draft.machines, (typed) => whole(typed, 1), words.count),
   );
+  put("agents", list(draft.agents.split(/[,，]/)));
+  put("bus", text(draft.bus));
+  put("bus_credentials", text(draft.busCredentials));
   const isPlan = draft.upload !== "";
   if (isPlan && draft.loops === "forever") put("loops", "forever");
   else if (isPlan)

@@ -4,6 +4,7 @@ import { useWords } from "../i18n";
 import { Icon } from "../parts/icon";
 import { Field, ListField, TextInput } from "../parts/field";
 import type { Problem, Variable } from "../types";
+import { AgentsForm } from "./agents-form";
 import { ClientsForm } from "./clients-form";
 import type { Draft } from "./draft";
 import { problemOf } from "./draft";
@@ -113,6 +114,7 @@ export function SettingsStep({
       )}
       {draft.command !== "suite" && isChosen && <VariablesForm {...part} variables={variables} />}
       <TargetForm {...part} />
+      <AgentsForm {...part} />
       {uploaded !== undefined && <ClientsForm {...part} file={uploaded} key={uploaded.upload} />}
       <TimeForm {...part} variables={variables} />
       <section class="card">
