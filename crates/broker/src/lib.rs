@@ -16,6 +16,7 @@ mod durable;
 mod ending;
 mod events;
 mod gate;
+mod given_sockets;
 mod hops;
 mod keys;
 mod line_file;
@@ -64,6 +65,7 @@ pub use config::{
 pub use control::{HealthCheck, SocketError, Unhealthy, management_folder};
 pub use durable::JournalError;
 pub use durable::records::{KeptMessage, KeptRecord, visit_records};
+pub use given_sockets::GivenSockets;
 pub use line_file::{LineFile, LineFileOptions, StuckFile};
 pub use reload::{ConfigChange, ReloadHooks, ReloadReport, Reloads};
 pub use server::{Broker, SharedSubscription, Stopper};

@@ -2,7 +2,8 @@
 //! broker ends; one whose configuration has changed gets another, and its connections go on under
 //! the old one.
 
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,6 +12,7 @@ use tacho_net::{ListenSettings, ServerTransport};
 
 use crate::config::{Config, Listener, QueuePolicies, SessionLevels};
 use crate::gate::Gate;
+use crate::given_sockets::GivenSockets;
 
 /// Numbers of listeners; connections hold theirs in 16 bits.
 const NUMBERS_MAX: usize = 4_096;
@@ -90,6 +92,7 @@ pub(crate) struct Listening {
     pub(crate) change: tokio::sync::Mutex<()>,
     /// None may be opened: the broker is being drained.
     is_drained: AtomicBool,
+    given: GivenSockets,
 }
 
 /// One listener.
@@ -114,10 +117,23 @@ impl ListenerState {
 
 impl Listening {
     /// All of these are open.
-    pub(crate) fn of(addresses: &[SocketAddr], listeners: &[Listener]) -> Self {
+    pub(crate) fn of(
+        addresses: &[SocketAddr],
+        listeners: &[Listener],
+        given: GivenSockets,
+    ) -> Self {
         let all = addresses.iter().zip(listeners);
         let open = all.map(|(&address, of)| ListenerState::open(address, of.sockets.listen()));
-        Self { listeners: Mutex::new(open.collect()), ..Self::default() }
+        Self { listeners: Mutex::new(open.collect()), given, ..Self::default() }
+    }
+
+    /// A socket that listens there.
+    pub(crate) fn open(
+        &self,
+        address: SocketAddr,
+        settings: &ListenSettings,
+    ) -> io::Result<TcpListener> {
+        self.given.listen(address, settings)
     }
 
     /// All of them, by number.

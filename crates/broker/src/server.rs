@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tacho_net::tls::TlsServer;
-use tacho_net::{FdLimit, Mailbox, Remote, bind, listen, mailboxes, raise_fd_limit};
+use tacho_net::{FdLimit, ListenSettings, Mailbox, Remote, mailboxes, raise_fd_limit};
 use tacho_output::{OutputSetting, Outputs};
 use tacho_topic::Group;
 
@@ -28,6 +28,7 @@ use crate::control::{
 use crate::durable::JournalError;
 use crate::durable::start::ShardPart;
 use crate::durable::threads::{IdleJournal, JournalThreads};
+use crate::given_sockets::GivenSockets;
 use crate::listeners::{ListenerParts, Listening};
 use crate::mail::Mail;
 use crate::reload::Reloads;
@@ -116,19 +117,24 @@ impl Broker {
     /// # Errors
     /// A listener cannot be bound or an event loop cannot be created.
     pub fn start(config: Config) -> Result<Self, StartError> {
-        Self::start_with(config, AuthMethods::default())
+        Self::start_with(config, AuthMethods::default(), GivenSockets::default())
     }
 
-    /// Like [`Broker::start`], with methods of enhanced authentication; a CONNECT that names
-    /// another method is refused.
+    /// Like [`Broker::start`], with methods of enhanced authentication, where a CONNECT that names
+    /// another method is refused, and with sockets that are bound already.
     ///
     /// # Errors
-    /// See [`Broker::start`].
-    pub fn start_with(mut config: Config, auth_methods: AuthMethods) -> Result<Self, StartError> {
+    /// See [`Broker::start`]; a socket is at an address where the broker does not listen.
+    pub fn start_with(
+        mut config: Config,
+        auth_methods: AuthMethods,
+        given: GivenSockets,
+    ) -> Result<Self, StartError> {
+        given.check(&config)?;
         let fd_limit = raise_fd_limit().unwrap_or(FdLimit { soft: 1024, hard: 1024 });
         let transports = config.open_transports()?;
-        let listeners = bind_all(&config)?;
-        let metrics = config.metrics.map(bind_one).transpose()?;
+        let listeners = bind_all(&config, &given)?;
+        let metrics = config.metrics.map(|address| bind_one(address, &given)).transpose()?;
         let store = ManagementStore::open(&config.management)?;
         // Without the bridges that operators have made: a reload leaves those alone.
         let written = config.clone();
@@ -140,7 +146,7 @@ impl Broker {
                 |source| StartError::Bind { address: config.listeners[0].address, source },
             )?;
         let management_tls = config.management.open_tls()?;
-        let doors = open_doors(&config, &addresses, management_tls.clone())?;
+        let doors = open_doors(&config, (&addresses, &given), management_tls.clone())?;
         let connections_max = connections_max(&config, fd_limit);
         let sockets_max = descriptors_for_sockets(fd_limit);
         let boxes = mailboxes::<Mail>(config.shards);
@@ -165,7 +171,7 @@ impl Broker {
         let journal = start_journal(&config, idle_journal, &shared, &remote)?;
         let watchers =
             start_watchers(&config, &certificates, &access).map_err(StartError::Control)?;
-        let listening = Arc::new(Listening::of(&addresses, &config.listeners));
+        let listening = Arc::new(Listening::of(&addresses, &config.listeners, given));
         let of_files = (certificates.clone(), access.clone());
         let possible = descriptors_for_sockets(fd_limit) - REFUSALS_MAX;
         let reloads =
@@ -401,11 +407,11 @@ impl Stopper {
 /// Opens the socket and the listener of the management API, if there are any.
 fn open_doors(
     config: &Config,
-    addresses: &[SocketAddr],
+    (addresses, given): (&[SocketAddr], &GivenSockets),
     tls: Option<Arc<TlsServer>>,
 ) -> Result<Doors, StartError> {
     let settings = &config.management;
-    let listener = settings.listen.map(bind_one).transpose()?;
+    let listener = settings.listen.map(|address| bind_one(address, given)).transpose()?;
     let port = addresses.first().map_or(0, SocketAddr::port);
     let socket =
         BoundSocket::open(settings.socket.as_ref(), port).map_err(StartError::ManagementSocket)?;
@@ -509,18 +515,21 @@ fn unusable(directory: &Path, source: JournalError) -> StartError {
     StartError::Journal { directory: directory.to_path_buf(), source }
 }
 
-fn bind_all(config: &Config) -> Result<Vec<TcpListener>, StartError> {
+fn bind_all(config: &Config, given: &GivenSockets) -> Result<Vec<TcpListener>, StartError> {
     let all = config.listeners.iter();
     all.map(|listener| {
         let address = listener.address;
-        let bound = listen(address, &listener.sockets.listen());
+        let bound = given.listen(address, &listener.sockets.listen());
         bound.map_err(|source| StartError::Bind { address, source })
     })
     .collect()
 }
 
-fn bind_one(address: SocketAddr) -> Result<TcpListener, StartError> {
-    bind(address, HTTP_BACKLOG).map_err(|source| StartError::Bind { address, source })
+fn bind_one(address: SocketAddr, given: &GivenSockets) -> Result<TcpListener, StartError> {
+    let (send_buffer_bytes, receive_buffer_bytes) = (None, None);
+    let settings =
+        ListenSettings { backlog: HTTP_BACKLOG, send_buffer_bytes, receive_buffer_bytes };
+    given.listen(address, &settings).map_err(|source| StartError::Bind { address, source })
 }
 
 /// How many sockets can be open at once.

@@ -24,6 +24,15 @@ pub enum StartError {
         /// The error of the system.
         source: io::Error,
     },
+    /// A socket that the broker was given is at an address where it does not listen.
+    #[error(
+        "the service manager has bound {address}, where no listener is: give a listener this \
+         address, or correct ListenStream"
+    )]
+    UnclaimedSocket {
+        /// The address to which the socket is bound.
+        address: SocketAddr,
+    },
     /// The data directory cannot be used.
     #[error("the data directory {} cannot be used: {source}", directory.display())]
     Journal {

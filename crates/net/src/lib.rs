@@ -107,7 +107,7 @@ pub use filter::{Filter, Layers};
 pub use handover::Detached;
 pub use host::is_own_name;
 pub use limits::{FdLimit, local_port_range, memory_bytes, raise_fd_limit};
-pub use listener::{ListenSettings, bind, listen};
+pub use listener::{ListenSettings, adopt, bind, listen};
 pub use mailbox::{Mailbox, OUTSIDE, Remote, mailboxes};
 pub use net::{Handler, Net, Next};
 pub use output::Output;

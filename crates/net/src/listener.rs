@@ -45,6 +45,24 @@ pub fn bind(addr: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
 pub fn listen(addr: SocketAddr, settings: &ListenSettings) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
+    set_buffers(&socket, settings)?;
+    socket.bind(&addr.into())?;
+    begin(&socket, settings)?;
+    Ok(socket.into())
+}
+
+/// Another descriptor of a socket that listens already, with these settings.
+///
+/// # Errors
+/// The system's error, for instance that there are no more descriptors.
+pub fn adopt(socket: &TcpListener, settings: &ListenSettings) -> io::Result<TcpListener> {
+    let socket = Socket::from(socket.try_clone()?);
+    set_buffers(&socket, settings)?;
+    begin(&socket, settings)?;
+    Ok(socket.into())
+}
+
+fn set_buffers(socket: &Socket, settings: &ListenSettings) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     if let Some(bytes) = settings.send_buffer_bytes {
         socket.set_send_buffer_size(bytes as usize)?;
@@ -53,10 +71,13 @@ pub fn listen(addr: SocketAddr, settings: &ListenSettings) -> io::Result<TcpList
     if let Some(bytes) = settings.receive_buffer_bytes {
         socket.set_recv_buffer_size(bytes as usize)?;
     }
-    socket.bind(&addr.into())?;
+    Ok(())
+}
+
+/// Listens; a socket that does so already gets another backlog.
+fn begin(socket: &Socket, settings: &ListenSettings) -> io::Result<()> {
     socket.listen(i32::try_from(settings.backlog).unwrap_or(i32::MAX))?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
+    socket.set_nonblocking(true)
 }
 
 /// The token of a listening socket.

@@ -13,9 +13,9 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use tacho_broker::{
-    BridgeConfig, Broker, Config, ConfigError, Level, Listener, LogFormat, LogSettings,
-    ManagementSocket, PSK_REMEDY, RawConfig, RawListener, RawTls, SelfSigned, SharedStrategy,
-    StartError, ValueSource, check_access, parse_address, self_signed,
+    AuthMethods, BridgeConfig, Broker, Config, ConfigError, Level, Listener, LogFormat,
+    LogSettings, ManagementSocket, PSK_REMEDY, RawConfig, RawListener, RawTls, SelfSigned,
+    SharedStrategy, StartError, ValueSource, check_access, parse_address, self_signed,
 };
 use tacho_output::target::OUTPUTS_VARIABLE;
 use tracing_subscriber::filter::LevelFilter;
@@ -419,7 +419,11 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2])
         .context("cannot handle signals")?;
     let about = About::new(&config);
-    let broker = match Broker::start(config) {
+    let given = match service::sockets() {
+        Ok(given) => given,
+        Err(sentence) => return refused(sentence),
+    };
+    let broker = match Broker::start_with(config, AuthMethods::default(), given) {
         Err(error) if is_of_configuration(&error) => return refused(error.to_string()),
         started => started?,
     };
@@ -465,6 +469,7 @@ const fn is_of_configuration(error: &StartError) -> bool {
             | StartError::Journal { .. }
             | StartError::Outputs(_)
             | StartError::ManagementSocket(_)
+            | StartError::UnclaimedSocket { .. }
     )
 }
 

@@ -3,8 +3,26 @@
 
 use std::io;
 
+use listenfd::ListenFd;
 use sd_notify::NotifyState;
-use tacho_broker::{Broker, HealthCheck, Watcher};
+use tacho_broker::{Broker, GivenSockets, HealthCheck, Watcher};
+
+/// The listening sockets that the service manager has bound (LISTEN_FDS).
+///
+/// # Errors
+/// A sentence: one of them is no TCP socket that listens.
+pub(crate) fn sockets() -> Result<GivenSockets, String> {
+    let mut given = ListenFd::from_env();
+    let mut sockets = Vec::with_capacity(given.len());
+    for place in 0..given.len() {
+        let socket = given.take_tcp_listener(place).map_err(|error| {
+            format!("socket {} of the service manager is no TCP listener: {error}", place + 1)
+        })?;
+        sockets.extend(socket);
+    }
+    GivenSockets::new(sockets)
+        .map_err(|error| format!("a socket of the service manager cannot be used: {error}"))
+}
 
 /// The broker takes connections.
 pub(crate) fn ready(status: &str) {

@@ -1,12 +1,16 @@
 //! What a service manager is told: a socket stands for systemd's.
 
 use std::fs::{self, File};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use tacho_codec::QoS;
+use tacho_testkit::BrokerProgram;
 use tempfile::TempDir;
 
 /// A broker with the socket that it reports to; killed when dropped.
@@ -105,4 +109,39 @@ fn lines_for_the_journal_have_their_priority() {
         priorities.push(text.lines().all(|line| line.starts_with("<6>")));
     }
     assert_eq!(priorities, [true, false]);
+}
+
+/// A broker that gets this socket from the service manager: its descriptor 3.
+fn activated(socket: &TcpListener, listen: &str) -> Command {
+    let mut command = Command::new("sh");
+    let script = "exec env LISTEN_PID=$$ LISTEN_FDS=1 \"$0\" \"$@\" 3<&0 </dev/null";
+    command.args(["-c", script, env!("CARGO_BIN_EXE_tacho"), "broker", "--listen", listen]);
+    command.args(["--shards", "2", "--management-socket", "none"]);
+    command.stdin(OwnedFd::from(socket.try_clone().expect("another descriptor")));
+    command
+}
+
+#[test]
+fn a_socket_of_the_service_manager_is_used_and_outlives_the_broker() {
+    let socket = TcpListener::bind("127.0.0.1:0").expect("binds");
+    let address = socket.local_addr().expect("an address");
+    for _ in 0..2 {
+        let broker = BrokerProgram::start(&mut activated(&socket, &address.to_string()));
+        let mut client = broker.connected("a");
+        client.subscribe("t", QoS::AtLeastOnce);
+        drop(broker);
+        // It waits for the next one.
+        assert!(TcpStream::connect(address).is_ok());
+    }
+}
+
+#[test]
+fn a_socket_of_the_service_manager_without_a_listener_is_an_error() {
+    let socket = TcpListener::bind("127.0.0.1:0").expect("binds");
+    let address = socket.local_addr().expect("an address");
+    let output = activated(&socket, "127.0.0.1:0").output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(104), "{said}");
+    let wanted = format!("the service manager has bound {address}, where no listener is");
+    assert!(said.contains(&wanted), "{said}");
 }

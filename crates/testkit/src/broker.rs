@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-use tacho_broker::{AccessReloaded, AuthMethods, Broker, RawConfig, Reloaded, SharedSubscription};
+use tacho_broker::{
+    AccessReloaded, AuthMethods, Broker, GivenSockets, RawConfig, Reloaded, SharedSubscription,
+};
 use tacho_codec::{Connect, ConnectProperties, Version};
 
 use crate::client::{Client, connect};
@@ -30,7 +32,7 @@ impl TestBroker {
         // Nothing that a test has not asked for.
         raw.sys_interval_s = raw.sys_interval_s.or(Some(0));
         let config = raw.resolve().expect("consistent");
-        let broker = Broker::start_with(config, methods).expect("starts");
+        let broker = Broker::start_with(config, methods, GivenSockets::default()).expect("starts");
         Self { address: broker.addresses()[0], broker: Some(broker) }
     }
 

@@ -4,7 +4,6 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 
 use serde::Serialize;
-use tacho_net::listen;
 
 use super::View;
 use super::ask::NoAnswer;
@@ -127,7 +126,7 @@ impl View {
         listener: &ListenerState,
     ) -> Result<(), CannotListen> {
         let address = listener.address;
-        let socket = listen(address, &listener.sockets);
+        let socket = self.listening.open(address, &listener.sockets);
         let socket = socket.map_err(|source| CannotListen::System { address, source })?;
         let opened = self.share_socket(index, address, &socket).await;
         if opened.is_err() {

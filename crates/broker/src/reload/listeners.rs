@@ -4,7 +4,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use tacho_net::{Remote, ServerTransport, listen};
+use tacho_net::{Remote, ServerTransport};
 use tokio::sync::oneshot;
 
 use crate::access::AccessControl;
@@ -110,7 +110,8 @@ impl ListenerOwners<'_> {
                 true => None,
                 false => {
                     let failed = |error| format!("cannot listen on {address}: {error}");
-                    Some(listen(address, &listener.sockets.listen()).map_err(failed)?)
+                    let opened = self.listening.open(address, &listener.sockets.listen());
+                    Some(opened.map_err(failed)?)
                 }
             };
             let part = ListenerPart::new(config, at, listener.clone(), transport);
@@ -145,7 +146,9 @@ impl ListenerOwners<'_> {
         self.shared.listeners.add(parts);
         for ((number, (address, settings)), socket) in (first..).zip(wanted).zip(sockets) {
             let socket = match socket {
-                None if !self.listening.is_drained() => listen(address, &settings).map(Some),
+                None if !self.listening.is_drained() => {
+                    self.listening.open(address, &settings).map(Some)
+                }
                 socket => Ok(socket),
             };
             let opened = socket.and_then(|socket| match socket {
