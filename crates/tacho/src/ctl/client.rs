@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
-use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use ureq::http::{Request, Response, StatusCode};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, Body};
@@ -166,7 +166,14 @@ impl CtlClient {
                 let request = request.header(CONTENT_TYPE, "application/json");
                 request.body(body.to_string()).map_err(Into::into).and_then(|r| self.agent.run(r))
             }
-            None => request.body(()).map_err(Into::into).and_then(|r| self.agent.run(r)),
+            None => {
+                // Else the end of a body without a length would follow, maybe behind the answer.
+                let request = match method {
+                    "POST" => request.header(CONTENT_LENGTH, "0"),
+                    _ => request,
+                };
+                request.body(()).map_err(Into::into).and_then(|r| self.agent.run(r))
+            }
         };
         answer.map_err(|error: ureq::Error| self.unreachable(&error.to_string()))
     }
