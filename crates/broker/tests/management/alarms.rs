@@ -85,6 +85,28 @@ fn a_certificate_that_ends_soon_is_an_alarm_until_it_is_renewed() {
 }
 
 #[test]
+fn a_certificate_of_a_bridge_that_ends_soon_is_an_alarm_until_the_bridge_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new(folder.path(), "ca");
+    let own = authority.issue_for_hours("link", -1..20);
+    let managed = Managed::start(&format!("shards = 1\n{QUICK}"));
+    let bridge = format!(
+        "{{\"name\": \"north\", \"address\": \"mqtts://127.0.0.1:1\", \
+         \"tls\": {{\"cert\": {:?}, \"key\": {:?}, \"insecure\": true}}, \
+         \"egress\": [{{\"filter\": \"a\"}}]}}",
+        own.cert, own.key
+    );
+    managed.ask("POST", "/bridges", &bridge).json();
+    wait_until("it is an alarm", || !of_kind(&managed, "active", "certificate").is_empty());
+    let row = of_kind(&managed, "active", "certificate").remove(0);
+    assert_eq!(row["text"], "the certificate expires within a day");
+    let subject = format!("bridge north: {}", own.cert.display());
+    assert_eq!(row["subject"], subject.as_str());
+    assert_eq!(managed.ask("DELETE", "/bridges/north", "").status, 204);
+    wait_until("it has ended", || of_kind(&managed, "active", "certificate").is_empty());
+}
+
+#[test]
 fn a_broker_that_sheds_load_raises_an_alarm_unless_that_is_turned_off() {
     let shedding = "shards = 1\n[overload]\nwindow_ms = 10\nlag_slow_accepts_ms = 0\n";
     let managed = Managed::start(&format!("{shedding}{QUICK}"));

@@ -41,6 +41,8 @@ pub struct TlsClientSettings {
 pub struct TlsClient {
     config: Arc<ClientConfig>,
     server_name: ServerName<'static>,
+    /// Its own certificate.
+    own: Option<CertificateDer<'static>>,
 }
 
 impl TlsClient {
@@ -66,10 +68,12 @@ impl TlsClient {
             .map_err(|error| TlsError::Settings(error.to_string()))?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
+        let mut own = None;
         let mut config = match (&settings.cert, &settings.key) {
             (None, None) => builder.with_no_client_auth(),
             (Some(cert), Some(key)) => {
                 let (chain, private) = pem::pair(cert, key)?;
+                own = chain.first().cloned();
                 builder.with_client_auth_cert(chain, private).map_err(|error| {
                     TlsError::Unusable {
                         cert: cert.clone(),
@@ -81,7 +85,12 @@ impl TlsClient {
             _ => return Err(TlsError::CertificateWithoutKey),
         };
         config.alpn_protocols = settings.alpn.iter().map(|name| name.clone().into()).collect();
-        Ok(Self { config: Arc::new(config), server_name })
+        Ok(Self { config: Arc::new(config), server_name, own })
+    }
+
+    /// Its own certificate, in DER form and without its chain, if servers get one.
+    pub fn certificate(&self) -> Option<&[u8]> {
+        self.own.as_deref()
     }
 
     /// The filter of a new connection. It begins the handshake.

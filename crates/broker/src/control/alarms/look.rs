@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use rustix::fs::statvfs;
 use rustix::process::{Resource, getrlimit};
+use tacho_access::certificate_end_s;
 use tacho_journal::{Condition, Journal};
 use tacho_net::{clock, memory_bytes};
 
 use super::book::{AlarmKind, AlarmStanding, Finding};
-use crate::bridge::{BridgeMode, State, Status};
+use crate::bridge::{Bridge, BridgeMode, State, Status};
 use crate::certificates::Certificates;
 use crate::config::AlarmSettings;
 use crate::control::View;
@@ -58,7 +59,7 @@ impl Looker {
         findings.extend(self.disk());
         findings.extend(self.memory());
         findings.extend(self.overload(view));
-        findings.extend(self.certificates(clock::unix_ns() / SECOND_NS));
+        findings.extend(self.certificates(view, clock::unix_ns() / SECOND_NS));
         let bridges = view.bridges.status();
         findings.extend(bridges.iter().filter_map(|one| self.bridge(view, one)));
         findings.extend(view.journal.as_ref().map(|journal| self.journal(journal)));
@@ -119,29 +120,34 @@ impl Looker {
         Some(finding(AlarmKind::Overload, standing, text))
     }
 
-    fn certificates(&self, now_s: u64) -> Vec<Finding> {
+    fn certificates(&self, view: &View, now_s: u64) -> Vec<Finding> {
         let days_min = i64::from(self.settings.certificate_days);
         if days_min == 0 {
             return Vec::new();
         }
         let now_s = i64::try_from(now_s).unwrap_or(i64::MAX);
         let ends = self.certificates.ends().into_iter();
-        ends.map(|(path, end_s)| {
-            let left_s = end_s - now_s;
-            let standing = match left_s {
-                _ if left_s < days_min * DAY_S => AlarmStanding::Wrong,
-                // It has been renewed.
-                _ if left_s >= (days_min + 1) * DAY_S => AlarmStanding::Well,
-                _ => AlarmStanding::Between,
-            };
-            let text = match left_s.div_euclid(DAY_S) {
-                ..0 => "the certificate has expired: clients refuse it".to_owned(),
-                0 => "the certificate expires within a day".to_owned(),
-                days => format!("the certificate expires in {days} days"),
-            };
-            Finding { subject: path, ..finding(AlarmKind::Certificate, standing, text) }
-        })
-        .collect()
+        let own = ends.map(|(path, end_s)| (path, end_s, "clients refuse it"));
+        let of_bridges = bridge_certificates(view).into_iter();
+        let of_bridges =
+            of_bridges.map(|(place, end_s)| (place, end_s, "remote brokers refuse it"));
+        own.chain(of_bridges)
+            .map(|(subject, end_s, effect)| {
+                let left_s = end_s - now_s;
+                let standing = match left_s {
+                    _ if left_s < days_min * DAY_S => AlarmStanding::Wrong,
+                    // It has been renewed.
+                    _ if left_s >= (days_min + 1) * DAY_S => AlarmStanding::Well,
+                    _ => AlarmStanding::Between,
+                };
+                let text = match left_s.div_euclid(DAY_S) {
+                    ..0 => format!("the certificate has expired: {effect}"),
+                    0 => "the certificate expires within a day".to_owned(),
+                    days => format!("the certificate expires in {days} days"),
+                };
+                Finding { subject, ..finding(AlarmKind::Certificate, standing, text) }
+            })
+            .collect()
     }
 
     fn bridge(&self, view: &View, status: &Status) -> Option<Finding> {
@@ -200,6 +206,17 @@ impl Looker {
         let standing = rising(share, (max, self.settings.margin_percent));
         Some(finding(AlarmKind::Descriptors, standing, text))
     }
+}
+
+/// The certificates that bridges have for their remote brokers, and when each ends.
+fn bridge_certificates(view: &View) -> Vec<(String, i64)> {
+    let bridges = view.bridges.now();
+    let of = |bridge: &Arc<Bridge>| {
+        let end_s = certificate_end_s(bridge.tls.as_ref()?.certificate()?)?;
+        let path = bridge.config().remote.tls.as_ref()?.cert.as_ref()?;
+        Some((format!("bridge {}: {}", bridge.config().name, path.display()), end_s))
+    };
+    bridges.present().filter_map(of).collect()
 }
 
 /// Of a value that must not be as much as this.
