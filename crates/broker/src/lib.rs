@@ -8,6 +8,7 @@
 mod access;
 mod authentication;
 pub mod bridge;
+mod bridge_trial;
 mod certificates;
 mod config;
 mod control;
@@ -49,6 +50,7 @@ pub use access::{AccessControl, AccessReloaded, BackendOutcome, ask_backend, che
 pub use authentication::{
     AuthClient, AuthExchange, AuthFailure, AuthMethod, AuthMethods, AuthReply, AuthStep, AuthUser,
 };
+pub use bridge_trial::{BridgeWire, bridge_addresses, bridge_connect};
 pub use certificates::{Certificates, Reloaded, SelfSigned, self_signed};
 pub use config::{
     AccessSettings, AlarmSettings, Applies, BackendOrder, BodyFormat, BridgeConfig,

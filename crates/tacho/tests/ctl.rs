@@ -286,6 +286,9 @@ fn bridges_of_a_file_are_made_and_removed() {
     assert!(said.contains("there is a bridge 'north' already"), "{said}");
     let said = host.ctl(&["bridge", "add", &path, "--replace"], 0);
     assert_eq!(said, "north is made\nsouth is made\n");
+    assert!(host.ctl(&["bridge", "test", "north"], 0).starts_with("north is accepted by mqtt://"));
+    let said = host.ctl(&["bridge", "test", "--file", &path], 0);
+    assert!(said.contains("south is accepted by") && said.lines().count() == 2, "{said}");
     let mut client = broker.connected("c");
     client.publish("north/1", b"", QoS::AtLeastOnce, false);
     let everything = host.ctl(&["--json", "bridges"], 0) + &host.ctl(&["config"], 0);
@@ -295,6 +298,11 @@ fn bridges_of_a_file_are_made_and_removed() {
         host.ctl(&["bridge", "remove", "north", "--discard"], 0) == "north is removed\n"
     });
     assert!(host.ctl(&["bridge", "remove", "north"], 104).contains("there is no bridge 'north'"));
+    assert!(host.ctl(&["bridge", "test", "north"], 104).contains("there is no bridge 'north'"));
+    host.ctl(&["bridge", "test"], 1);
+    drop(other);
+    let said = host.ctl(&["bridge", "test", "south"], 99);
+    assert!(said.contains("south is not accepted by mqtt://"), "{said}");
     fs::write(&file, "[[bridges]]\nname = 'x'\npassword = 'hunter2\n").expect("writes");
     let said = host.ctl(&["bridge", "add", &path], 104);
     assert!(said.contains("bridges.toml: ") && !said.contains("hunter2"), "{said}");

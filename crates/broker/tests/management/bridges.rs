@@ -124,3 +124,70 @@ fn what_waits_is_not_dropped_unasked_and_bridges_of_the_file_stay() {
     }
     here.ask("DELETE", "/bridges/none", "").error(404);
 }
+
+#[test]
+fn a_bridge_is_tested_with_what_the_remote_broker_says_and_nothing_else_happens() {
+    let folder = tempfile::tempdir().unwrap();
+    let there = TestBroker::start(1);
+    let mut subscriber = there.connected("s", Version::V5);
+    subscriber.subscribe("from/#", QoS::AtLeastOnce);
+    let here = managed("", &folder.path().join("store"));
+    let made = here.ask("POST", "/bridges", &body("b", &there, "")).json();
+    assert_eq!(made["name"], "b");
+    wait_until("it is up", || is_up(&here, "b"));
+    let sessions = there.counter("sessions");
+    let trial = here.ask("POST", "/bridges/b/test", "").json();
+    assert_eq!((&trial["accepted"], &trial["reason_code"]), (&true.into(), &0.into()));
+    assert_eq!(trial["address"], there.address.to_string());
+    assert!(trial["problem"].is_null() && trial["certificate_verified"].is_null());
+    assert!(is_up(&here, "b"), "the running one is not disturbed");
+    wait_until("no session is left", || there.counter("sessions") == sessions);
+    // One that there is not.
+    let trial = here.ask("POST", "/bridge-test", &body("later", &there, "")).json();
+    assert_eq!((&trial["name"], &trial["accepted"]), (&"later".into(), &true.into()));
+    assert_eq!(column(&here.get("/bridges"), "bridges", "name"), ["b"]);
+    subscriber.expect_nothing();
+}
+
+#[test]
+fn a_test_says_why_a_bridge_is_not_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = managed("", &folder.path().join("store"));
+    let users = folder.path().join("users");
+    std::fs::write(&users, "").unwrap();
+    let there = TestBroker::configured(&format!("[access]\npassword_file = {users:?}\n"));
+    let more = ", \"username\": \"u\", \"password\": \"hunter2\"";
+    let trial = here.ask("POST", "/bridge-test", &body("b", &there, more)).json();
+    assert_eq!((&trial["accepted"], &trial["reason_code"]), (&false.into(), &0x86.into()));
+    assert!(trial["problem"].as_str().unwrap().starts_with("CONNECT is refused: "), "{trial}");
+    assert!(!trial.to_string().contains("hunter2"));
+    // One that takes connections and says nothing, and one that speaks something else.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let of = |address: std::net::SocketAddr, more: &str| {
+        let body = format!(
+            "{{\"name\": \"x\", \"address\": \"mqtt://{address}\"{more}, \
+             \"egress\": [{{\"filter\": \"a\"}}]}}"
+        );
+        here.ask("POST", "/bridge-test", &body).json()["problem"].as_str().unwrap().to_owned()
+    };
+    let problem = of(silent.local_addr().unwrap(), ", \"connect_timeout_s\": 1");
+    assert!(problem.ends_with("no answer came in time"), "{problem}");
+    let closed = silent.local_addr().unwrap();
+    drop(silent);
+    let problem = of(closed, "");
+    assert!(problem.starts_with("cannot connect to 127.0.0.1:"), "{problem}");
+    let noise = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = noise.local_addr().unwrap();
+    let speaks = std::thread::spawn(move || {
+        use std::io::Write as _;
+        let (mut stream, _) = noise.accept().unwrap();
+        stream.write_all(&[0xff; 64]).unwrap();
+        // Until it hangs up.
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    assert!(of(address, "").contains("it does not speak MQTT"));
+    speaks.join().unwrap();
+    let (field, message) = here.ask("POST", "/bridge-test", "{\"name\": \"x\"}").error(400);
+    assert!(field == "bridge" && message.contains("address"), "{field} {message}");
+    assert!(here.ask("POST", "/bridges/none/test", "").error(404).1.contains("no bridge 'none'"));
+}

@@ -118,6 +118,14 @@ fn every_answer_is_as_the_document_says() {
              \"egress\": [{\"filter\": \"q\"}]}",
         ),
         ("post", "/bridges/{name}", "/bridges/b", "{\"mode\": \"paused\"}"),
+        ("post", "/bridges/{name}/test", "/bridges/b/test", ""),
+        (
+            "post",
+            "/bridge-test",
+            "/bridge-test",
+            "{\"name\": \"m\", \"address\": \"mqtt://127.0.0.1:1\", \
+             \"egress\": [{\"filter\": \"q\"}]}",
+        ),
         ("post", "/keys", "/keys", "{\"name\": \"k\", \"role\": \"viewer\"}"),
         ("get", "/keys", "/keys", ""),
         ("delete", "/retained", "/retained?topic=a", ""),

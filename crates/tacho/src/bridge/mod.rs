@@ -3,7 +3,6 @@
 mod import;
 mod status;
 mod trial;
-mod wire;
 
 use std::path::{Path, PathBuf};
 

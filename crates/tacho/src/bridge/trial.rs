@@ -1,16 +1,14 @@
 //! Tries out bridges: everything that a broker would do with them, once.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use tacho_broker::BridgeConfig;
+use tacho_broker::{BridgeConfig, BridgeWire, bridge_addresses, bridge_connect};
 use tacho_codec::{
-    ConnAck, Connect, ConnectProperties, Disconnect, Packet, PacketId, Publish, QoS, ReasonCode,
-    RetainHandling, Subscribe, SubscribeFilter, SubscribeOptions, UserProperties, Version,
-    set_bridge_bit,
+    ConnAck, Disconnect, Packet, PacketId, Publish, QoS, ReasonCode, RetainHandling, Subscribe,
+    SubscribeFilter, SubscribeOptions, UserProperties, Version,
 };
 
-use super::wire::Wire;
 use super::{TestArguments, config, no_such_bridge};
 use crate::exit::{self, Failure};
 
@@ -62,7 +60,6 @@ pub(super) fn test(arguments: &TestArguments) -> Result<u8, Failure> {
 /// One bridge that is tried out.
 struct Trial<'a> {
     bridge: &'a BridgeConfig,
-    client_id: String,
     topic: String,
     /// Whether everything was allowed so far.
     allowed: bool,
@@ -76,13 +73,12 @@ struct Granted {
 
 impl<'a> Trial<'a> {
     fn new(bridge: &'a BridgeConfig, topic: Option<&str>) -> Self {
-        // A running bridge has its own, and would be thrown out.
         let client_id = format!("{}-test", bridge.client_id);
         let plain = |c: char| if "+#\0".contains(c) { '-' } else { c };
         let own =
             || format!("tacho-bridge-test/{}", client_id.chars().map(plain).collect::<String>());
         let topic = topic.map_or_else(own, str::to_owned);
-        Self { bridge, client_id, topic, allowed: true }
+        Self { bridge, topic, allowed: true }
     }
 
     /// Whether everything is allowed.
@@ -104,21 +100,14 @@ impl<'a> Trial<'a> {
     }
 
     fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
-        let remote = &self.bridge.remote;
-        let found = (remote.host.as_str(), remote.port).to_socket_addrs();
-        let addresses: Vec<SocketAddr> = found
-            .map_err(|error| format!("cannot find the host '{}': {error}", remote.host))?
-            .collect();
-        if addresses.is_empty() {
-            return Err(format!("the host '{}' has no address", remote.host));
-        }
+        let addresses = bridge_addresses(&self.bridge.remote)?;
         let shown: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         println!("  ok       address {}", shown.join(", "));
         Ok(addresses)
     }
 
     /// The first address that answers counts.
-    fn connect_to_one(&self, addresses: &[SocketAddr]) -> Result<(Wire, Granted), String> {
+    fn connect_to_one(&self, addresses: &[SocketAddr]) -> Result<(BridgeWire, Granted), String> {
         let mut last = String::new();
         for address in addresses {
             let (wire, granted) = match self.connect(*address, false) {
@@ -151,11 +140,11 @@ impl<'a> Trial<'a> {
         }
     }
 
-    fn connect(&self, address: SocketAddr, flag: bool) -> Result<(Wire, Granted), String> {
+    fn connect(&self, address: SocketAddr, flag: bool) -> Result<(BridgeWire, Granted), String> {
         let bridge = self.bridge;
         let patience = Duration::from_secs(u64::from(bridge.connect_timeout_s));
         let began = Instant::now();
-        let mut wire = Wire::connect(address, bridge.version, patience + PATIENCE)
+        let mut wire = BridgeWire::connect(address, bridge.version, patience + PATIENCE)
             .map_err(|error| format!("cannot connect to {address}: {error}"))?;
         println!("  ok       TCP connection to {address} in {}", shown(began));
         if let Some(tls) = bridge.open_tls().map_err(|error| error.to_string())? {
@@ -167,7 +156,7 @@ impl<'a> Trial<'a> {
         }
         let began = Instant::now();
         let broken = |error: std::io::Error| format!("CONNECT: {error}");
-        wire.send(&self.connect_packet(flag)?).map_err(broken)?;
+        wire.send(&bridge_connect(bridge, flag)?).map_err(broken)?;
         let granted = wire
             .wait_for(|packet| match packet {
                 Packet::ConnAck(answer) => Some(granted(answer, bridge.version, began)),
@@ -177,30 +166,8 @@ impl<'a> Trial<'a> {
         Ok((wire, granted))
     }
 
-    fn connect_packet(&self, flag: bool) -> Result<Vec<u8>, String> {
-        let bridge = self.bridge;
-        let client_id = format!("{}{}", self.client_id, if flag { "-flag" } else { "" });
-        let password = bridge.password.as_ref().map(|password| password.secret.reveal().as_bytes());
-        let connect = Connect {
-            version: bridge.version,
-            clean_start: true,
-            keep_alive_s: bridge.keep_alive_s,
-            client_id: &client_id,
-            username: bridge.username.as_deref(),
-            password,
-            will: None,
-            properties: ConnectProperties::default(),
-        };
-        let mut bytes = Vec::new();
-        connect.encode(&mut bytes).map_err(|error| format!("CONNECT: {error}"))?;
-        if flag {
-            set_bridge_bit(&mut bytes);
-        }
-        Ok(bytes)
-    }
-
     /// Subscribes to the filters of the ingress rules and to the topic of the message.
-    fn subscribe(&mut self, wire: &mut Wire) -> std::io::Result<()> {
+    fn subscribe(&mut self, wire: &mut BridgeWire) -> std::io::Result<()> {
         let bridge = self.bridge;
         let own = (self.topic.clone(), QoS::ExactlyOnce);
         let mut asked: Vec<(String, QoS)> = Vec::new();
@@ -252,7 +219,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Sends a message to the test topic and waits for it.
-    fn publish(&mut self, wire: &mut Wire, granted: &Granted) -> std::io::Result<()> {
+    fn publish(&mut self, wire: &mut BridgeWire, granted: &Granted) -> std::io::Result<()> {
         let qos = granted.maximum_qos.min(QoS::AtLeastOnce);
         // Concurrent trials of the same bridge send different payloads.
         let nanos = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::bridges::BridgeWish;
 use super::target::CtlTargetArguments;
 
 const CODES: &str = "Exit codes: 0 done, 1 wrong usage or an unexpected error, 99 not healthy, \
@@ -344,57 +345,6 @@ pub(super) struct BannedArguments {
     /// A user
     #[arg(long, value_name = "USER")]
     pub(super) user: Option<String>,
-}
-
-#[derive(Subcommand, Debug)]
-pub(super) enum BridgeWish {
-    /// Make the bridges of a file, which are stored beside the configuration. Needs the role
-    /// administrator
-    Add {
-        /// A file with [[bridges]], as in a broker's configuration
-        file: PathBuf,
-
-        /// Only this one of them
-        #[arg(long, value_name = "NAME")]
-        name: Option<String>,
-
-        /// In the place of a bridge of the same name that was made so
-        #[arg(long)]
-        replace: bool,
-
-        /// Drop what waits for that one
-        #[arg(long, requires = "replace")]
-        discard: bool,
-    },
-    /// Remove a bridge that was made so. Needs the role administrator
-    Remove {
-        /// Its name
-        name: String,
-
-        /// Drop what waits for it
-        #[arg(long)]
-        discard: bool,
-    },
-    /// Close its connections; messages wait for it
-    Pause {
-        /// Its name
-        name: String,
-    },
-    /// Take no new messages, deliver those that wait, then close its connections
-    Drain {
-        /// Its name
-        name: String,
-    },
-    /// Take no new messages and close its connections; what waits stays
-    Stop {
-        /// Its name
-        name: String,
-    },
-    /// Forward messages again
-    Resume {
-        /// Its name
-        name: String,
-    },
 }
 
 #[derive(Subcommand, Debug)]

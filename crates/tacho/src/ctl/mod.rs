@@ -37,11 +37,17 @@ struct Said {
     json: Value,
     /// For people, with the end of its last line.
     text: String,
+    /// The command's exit code.
+    code: u8,
 }
 
 impl Said {
     const fn new(json: Value, text: String) -> Self {
-        Self { json, text }
+        Self { json, text, code: exit::OK }
+    }
+
+    fn with_code(self, code: u8) -> Self {
+        Self { code, ..self }
     }
 }
 
@@ -59,8 +65,9 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> Result<u8, Failure> {
         return trace::trace(&client, trace, arguments.json);
     }
     let Some(every_s) = arguments.watch else {
-        show(arguments, &said(&client, &arguments.command)?);
-        return Ok(exit::OK);
+        let said = said(&client, &arguments.command)?;
+        show(arguments, &said);
+        return Ok(said.code);
     };
     if !arguments.command.looks() {
         let sentence = "--watch is for commands that look: this one changes something, or goes on \

@@ -1,6 +1,7 @@
 //! Bridges: how they stand, and what operators want of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
@@ -10,6 +11,8 @@ use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tacho_http::{ApiError, body, json};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::Api;
 use super::answers::query;
@@ -17,12 +20,15 @@ use super::bridge_store::parse;
 use super::gate::Caller;
 use crate::access::{AuditEvent, Name};
 use crate::bridge::{Bridge, BridgeMode, Bridges};
+use crate::bridge_trial::BridgeTrial;
 use crate::config::BridgeConfig;
 use crate::control::bridges::BridgeList;
 use crate::query::Query as Ask;
 
 /// Connections of all bridges since the start: links are numbered, and numbers never used again.
 const CONNECTIONS_EVER_MAX: usize = 60_000;
+/// How long an answer may take: longer than a trial of all addresses.
+const TRIAL_TIME: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,6 +76,34 @@ impl Api {
         self.note(caller, action, AuditEvent { bridge, ..AuditEvent::default() });
     }
 
+    /// Tests a bridge in a thread of its own: it blocks, and ends by itself.
+    async fn try_bridge(
+        &self,
+        caller: &Caller,
+        config: BridgeConfig,
+    ) -> Result<Json<BridgeTrial>, ApiError> {
+        let busy = |_| ApiError::conflict("another bridge is being tested: try again later");
+        let place = Arc::clone(&self.0.trying).try_acquire_owned().map_err(busy)?;
+        self.note_bridge(caller, "test_bridge", &config.name);
+        let (reply, answer) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("bridge-test".to_owned());
+        let started = thread.spawn(move || {
+            let trial = BridgeTrial::run(&config);
+            drop(place);
+            // The caller may have gone.
+            let _ = reply.send(trial);
+        });
+        started.map_err(|error| ApiError::internal(error.to_string()))?;
+        match timeout(TRIAL_TIME, answer).await {
+            Ok(Ok(trial)) => Ok(Json(trial)),
+            Ok(Err(_)) => Err(ApiError::internal("the test has ended without a result")),
+            Err(_) => {
+                let message = "the test takes too long: is the name server of the host slow?";
+                Err(ApiError::conflict(message))
+            }
+        }
+    }
+
     /// Has all shards know these bridges.
     async fn set_bridges(&self, bridges: Arc<Bridges>) -> Result<(), ApiError> {
         self.view().bridges.set(Arc::clone(&bridges));
@@ -79,6 +113,28 @@ impl Api {
         }
         Ok(())
     }
+}
+
+/// Tests a bridge that there is.
+pub(super) async fn test(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Result<Json<BridgeTrial>, ApiError> {
+    let bridges = api.view().bridges.now();
+    let (_, bridge) = bridges.find(&name).ok_or_else(|| no_bridge(&name))?;
+    api.try_bridge(&caller, bridge.config().clone()).await
+}
+
+/// Tests one that there may be later.
+pub(super) async fn test_new(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    bytes: Result<Bytes, BytesRejection>,
+) -> Result<Json<BridgeTrial>, ApiError> {
+    let keys: Map<String, Value> = json(&body(bytes)?)?;
+    let config = parse(&keys).map_err(|why| ApiError::about("bridge", why))?;
+    api.try_bridge(&caller, config).await
 }
 
 pub(super) async fn list(State(api): State<Api>) -> Json<BridgeList> {

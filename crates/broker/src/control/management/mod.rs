@@ -124,6 +124,8 @@ struct ApiShared {
     counting: Mutex<()>,
     /// Held while bridges are changed: one at a time.
     bridging: Mutex<()>,
+    /// Held while a bridge is tested: one at a time.
+    trying: Arc<Semaphore>,
     history: History,
     backup: LastBackup,
 }
@@ -177,6 +179,7 @@ pub(super) async fn serve(view: Arc<View>, broker: ManagedBroker, doors: Doors) 
         topics: CountedTopics::default(),
         counting: Mutex::default(),
         bridging: Mutex::default(),
+        trying: Arc::new(Semaphore::new(1)),
         history: History::default(),
         backup: LastBackup::default(),
     }));

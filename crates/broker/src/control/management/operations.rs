@@ -55,7 +55,7 @@ const TRACE: [&str; 8] =
     ["client_id", "user", "address", "topic", "payload", "payload_bytes", "seconds", "bytes"];
 
 /// All operations.
-const OPERATIONS: [Operation; 51] = [
+const OPERATIONS: [Operation; 53] = [
     view("/status", "status", "The broker in a few figures", &[], "Status"),
     view("/history", "history", "The last hour or day, a value per point", &["span"], "History"),
     view("/session", "session", "What the caller of this request may do", &[], "Caller"),
@@ -178,6 +178,22 @@ const OPERATIONS: [Operation; 51] = [
         &[],
         (200, "BridgeChanged"),
     ),
+    act(
+        ("post", "/bridges/{name}/test"),
+        "test_bridge",
+        "Connect once as a bridge would; nothing is forwarded",
+        NONE,
+        &[],
+        (200, "BridgeTrial"),
+    ),
+    administer(act(
+        ("post", "/bridge-test"),
+        "test_new_bridge",
+        "The same for a bridge that there is not",
+        RequestBody::Json("BridgeConfiguration"),
+        &[],
+        (200, "BridgeTrial"),
+    )),
     view("/alarms", "alarms", "Alarms, current and past", &[], "AlarmList"),
     view("/journal", "journal", "Size, garbage and condition of the journal", &[], "Journal"),
     view(
@@ -325,6 +341,8 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "limits" => get(status::limits),
         "bridges" => get(bridges::list),
         "change_bridge" => post(bridges::change),
+        "test_bridge" => post(bridges::test),
+        "test_new_bridge" => post(bridges::test_new),
         "add_bridge" => post(bridges::add),
         "remove_bridge" => delete(bridges::remove),
         "alarms" => get(alarms::list),

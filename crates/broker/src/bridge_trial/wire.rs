@@ -2,40 +2,43 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tacho_codec::{Direction, Packet, Version, split_frame};
-use tacho_net::Filter;
 use tacho_net::tls::{TlsClient, TlsFilter};
+use tacho_net::{Filter, clock};
 
 /// The largest packet that the other broker may send.
 const PACKET_BYTES_MAX: u32 = 1 << 20;
 
 /// A connection to another broker.
-pub(super) struct Wire {
+#[derive(Debug)]
+pub struct BridgeWire {
     stream: TcpStream,
     tls: Option<TlsFilter>,
     version: Version,
-    deadline: Instant,
+    deadline_ns: u64,
     received: Vec<u8>,
 }
 
-impl Wire {
+impl BridgeWire {
     /// Connects; everything has to be over within `patience`.
-    pub(super) fn connect(
-        address: SocketAddr,
-        version: Version,
-        patience: Duration,
-    ) -> io::Result<Self> {
-        let deadline = Instant::now() + patience;
+    ///
+    /// # Errors
+    /// There is no connection.
+    pub fn connect(address: SocketAddr, version: Version, patience: Duration) -> io::Result<Self> {
+        let deadline_ns = clock::now_ns().saturating_add(patience.as_nanos() as u64);
         let stream = TcpStream::connect_timeout(&address, patience)?;
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(patience))?;
-        Ok(Self { stream, tls: None, version, deadline, received: Vec::new() })
+        Ok(Self { stream, tls: None, version, deadline_ns, received: Vec::new() })
     }
 
     /// Goes through a TLS handshake.
-    pub(super) fn secure(&mut self, client: &TlsClient) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The handshake fails, or takes too long.
+    pub fn secure(&mut self, client: &TlsClient) -> io::Result<()> {
         self.tls = Some(client.filter()?);
         self.send(&[])?;
         while self.tls.as_ref().is_some_and(|tls| !tls.is_ready()) {
@@ -45,7 +48,10 @@ impl Wire {
     }
 
     /// Sends bytes of MQTT.
-    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.tls {
             None => self.stream.write_all(bytes),
             Some(tls) => {
@@ -57,7 +63,10 @@ impl Wire {
     }
 
     /// Waits for packets until `wanted` makes something of one.
-    pub(super) fn wait_for<T>(
+    ///
+    /// # Errors
+    /// The connection is lost, what arrives is no MQTT, or no such packet comes in time.
+    pub fn wait_for<T>(
         &mut self,
         mut wanted: impl FnMut(&Packet<'_>) -> Option<T>,
     ) -> io::Result<T> {
@@ -88,7 +97,8 @@ impl Wire {
     /// Waits for bytes.
     fn read(&mut self) -> io::Result<()> {
         let silent = || io::Error::new(io::ErrorKind::TimedOut, "no answer came in time");
-        let left = self.deadline.saturating_duration_since(Instant::now());
+        let left = self.deadline_ns.saturating_sub(clock::now_ns());
+        let left = Duration::from_nanos(left);
         if left.is_zero() {
             return Err(silent());
         }
