@@ -15,12 +15,12 @@ pub(crate) struct Failures {
     pub(crate) names: Vec<String>,
     /// All their output.
     pub(crate) lines: Vec<String>,
-    part: Part,
+    section: Section,
 }
 
 /// Where the next line belongs.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Part {
+enum Section {
     #[default]
     Elsewhere,
     Cargo,
@@ -34,7 +34,7 @@ impl Failures {
         eprintln!("$ {shown}");
         let context = || format!("cannot run `{shown}`");
         let mut child = command.stdout(Stdio::piped()).spawn().with_context(context)?;
-        self.part = Part::Elsewhere;
+        self.section = Section::Elsewhere;
         if let Some(output) = child.stdout.take() {
             let mut stdout = std::io::stdout().lock();
             for line in BufReader::new(output).split(b'\n') {
@@ -52,27 +52,27 @@ impl Failures {
 
     fn take(&mut self, line: String) {
         if line.starts_with("test result:") {
-            self.part = Part::Elsewhere;
+            self.section = Section::Elsewhere;
         } else if line == "failures:" {
-            self.part = Part::Cargo;
+            self.section = Section::Cargo;
         } else if line == "✖ failing tests:" {
-            self.part = Part::Node;
-        } else if self.part != Part::Elsewhere {
+            self.section = Section::Node;
+        } else if self.section != Section::Elsewhere {
             self.names.extend(self.name(&line).map(str::to_owned));
             self.lines.push(line);
         }
     }
 
     fn name<'a>(&self, line: &'a str) -> Option<&'a str> {
-        match self.part {
-            Part::Elsewhere => None,
+        match self.section {
+            Section::Elsewhere => None,
             // `---- name stdout ----`, or `---- name ----` where another harness says it.
-            Part::Cargo => {
+            Section::Cargo => {
                 let name = line.strip_prefix("---- ")?.strip_suffix(" ----")?;
                 Some(name.strip_suffix(" stdout").unwrap_or(name))
             }
             // `✖ name (12.3ms)`
-            Part::Node => Some(line.strip_prefix("✖ ")?.rsplit_once(" (")?.0),
+            Section::Node => Some(line.strip_prefix("✖ ")?.rsplit_once(" (")?.0),
         }
     }
 }

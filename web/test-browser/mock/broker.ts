@@ -358,10 +358,18 @@ export class MockBroker {
     if (query.get("address") === "here")
       return refused(400, "'here' is neither an address nor a range: write 192.0.2.7 or 192.0.2.0/24", "“here”既不是地址也不是范围：请填写 192.0.2.7 或 192.0.2.0/24");
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
-    const tell = (entry: object) => response.write(`data: ${JSON.stringify({ time_us: Date.now() * 1000, ...entry })}\n\n`);
+    const tell = (entry: object) => {
+      const json = JSON.stringify({ time_us: Date.now() * 1000, ...entry });
+      response.write(`data: ${json}\n\n`);
+    };
     tell({ kind: "ready" });
+    const hasPayloads = query.get("payload") === "text";
     for (const { payload, ...entry } of TRACED)
-      tell({ client_id: query.get("client_id") ?? "meter-00042", ...entry, ...(query.get("payload") === "text" && payload !== undefined ? { payload } : {}) });
+      tell({
+        client_id: query.get("client_id") ?? "meter-00042",
+        ...entry,
+        ...(hasPayloads && payload !== undefined ? { payload } : {}),
+      });
     if (query.get("seconds") === "60") {
       tell({ kind: "ended", text: "the trace ends: its time is over" });
       response.end();

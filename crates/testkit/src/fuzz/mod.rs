@@ -10,6 +10,8 @@
 pub mod access;
 #[cfg(feature = "broker")]
 pub mod configuration;
+#[cfg(feature = "broker")]
+pub mod emqx;
 #[cfg(feature = "scenario")]
 pub mod jmeter;
 #[cfg(feature = "journal")]

@@ -176,12 +176,7 @@ impl HoconReader<'_> {
                 return self.object(path, depth + 1);
             }
             Some('[') => HoconValue::List(self.list()?),
-            Some('"') => {
-                let Some(text) = self.quoted() else {
-                    return Err(self.fault("a quotation mark is missing at the end of a text"));
-                };
-                HoconValue::Text(text)
-            }
+            Some('"') => HoconValue::Text(self.closed_text()?),
             _ => HoconValue::Text(self.unquoted(path, &[',', '}', '\n'])),
         };
         self.entries.push(HoconEntry { path: path.clone(), value, line });
@@ -210,7 +205,7 @@ impl HoconReader<'_> {
                 Some('{' | '[') => {
                     return Err(self.fault("a list of objects or lists cannot be read here"));
                 }
-                Some('"') => items.extend(self.quoted()),
+                Some('"') => items.push(self.closed_text()?),
                 Some(_) => {
                     let item = self.unquoted(&[], &[',', ']', '\n']);
                     if item.is_empty() {
@@ -220,6 +215,12 @@ impl HoconReader<'_> {
                 }
             }
         }
+    }
+
+    /// A text between quotation marks.
+    fn closed_text(&mut self) -> Result<String, HoconFault> {
+        let missing = "a quotation mark is missing at the end of a text";
+        self.quoted().ok_or_else(|| self.fault(missing))
     }
 
     /// A text between quotation marks; `None` where the last one is missing.
@@ -339,6 +340,7 @@ mod tests {
             ("a = \"b\n", 1),
             ("a = [\n1", 2),
             ("a = [{}]", 1),
+            ("a = [1, \"b\n]", 1),
             ("?{ a = 1", 1),
         ] {
             assert_eq!(parse(text).expect_err(text).line, line, "{text}");

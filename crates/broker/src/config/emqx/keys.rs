@@ -43,6 +43,8 @@ struct Rule {
 #[derive(Debug)]
 pub(super) struct Translation {
     name: String,
+    /// Of its first key.
+    line: usize,
     notes: Vec<ImportNote>,
     server: Option<(String, usize)>,
     is_secure: bool,
@@ -61,9 +63,10 @@ pub(super) struct Translation {
 }
 
 impl Translation {
-    pub(super) fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str, line: usize) -> Self {
         Self {
             name: name.to_owned(),
+            line,
             notes: Vec::new(),
             server: None,
             is_secure: false,
@@ -328,7 +331,7 @@ impl Translation {
         self.settle();
         let Some((server, line)) = self.server.take() else {
             let text = format!("{}: it has no `server`: it is left out", self.name);
-            let (line, kind) = (self.egress.line.max(self.ingress.line), ImportKind::Malformed);
+            let (line, kind) = (self.line, ImportKind::Malformed);
             self.notes.push(ImportNote { line, kind, text });
             return (String::new(), self.notes);
         };

@@ -71,8 +71,8 @@ pub fn import_emqx_bridges(text: &str) -> Result<ImportedBridges, String> {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         match path[..] {
             ["bridges", "mqtt", name, ..] => {
-                let bridge =
-                    bridges.entry(name.to_owned()).or_insert_with(|| Translation::new(name));
+                let new = || Translation::new(name, line);
+                let bridge = bridges.entry(name.to_owned()).or_insert_with(new);
                 bridge.take(&path[3..].join("."), &value, line);
             }
             ["bridges", kind, ..] => {
