@@ -7,7 +7,6 @@ use std::net::{SocketAddr, TcpListener};
 use tacho_net::{ListenSettings, adopt, listen};
 
 use crate::config::Config;
-use crate::start_error::StartError;
 
 /// Sockets by the addresses to which they are bound.
 #[derive(Debug, Default)]
@@ -21,15 +20,12 @@ impl GivenSockets {
         sockets.into_iter().map(with_address).collect::<io::Result<_>>().map(Self)
     }
 
-    /// Each belongs to a listener, to the metrics or to the management API.
-    pub(crate) fn check(&self, config: &Config) -> Result<(), StartError> {
+    /// The address of one that belongs to no listener, to the metrics or to the management API.
+    pub(crate) fn unclaimed(&self, config: &Config) -> Option<SocketAddr> {
         let listeners = config.listeners.iter().map(|listener| listener.address);
         let known: Vec<SocketAddr> =
             listeners.chain(config.metrics).chain(config.management.listen).collect();
-        match self.0.iter().find(|(address, _)| !known.contains(address)) {
-            Some(&(address, _)) => Err(StartError::UnclaimedSocket { address }),
-            None => Ok(()),
-        }
+        self.0.iter().map(|&(address, _)| address).find(|address| !known.contains(address))
     }
 
     /// A socket that listens there: one that was given, or else a new one.

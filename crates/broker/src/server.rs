@@ -21,7 +21,7 @@ use crate::access::{
 use crate::authentication::AuthMethods;
 use crate::bridge::{self, Bridges};
 use crate::certificates::Certificates;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Listener};
 use crate::control::{
     BoundSocket, BridgeStore, Control, Doors, HealthCheck, ManagedBroker, ManagementStore, View,
 };
@@ -130,7 +130,6 @@ impl Broker {
         auth_methods: AuthMethods,
         given: GivenSockets,
     ) -> Result<Self, StartError> {
-        given.check(&config)?;
         let fd_limit = raise_fd_limit().unwrap_or(FdLimit { soft: 1024, hard: 1024 });
         let transports = config.open_transports()?;
         let listeners = bind_all(&config, &given)?;
@@ -141,10 +140,7 @@ impl Broker {
         let stored = BridgeStore::open(&config.management, &mut config.bridges)?;
         let outputs = OutputSetting { targets: config.output_targets()?, cpus: Vec::new() };
         let outputs = Outputs::start(&outputs)?;
-        let addresses: Vec<SocketAddr> =
-            listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(
-                |source| StartError::Bind { address: config.listeners[0].address, source },
-            )?;
+        let addresses = addresses_of(&listeners, &config)?;
         let management_tls = config.management.open_tls()?;
         let doors = open_doors(&config, (&addresses, &given), management_tls.clone())?;
         let connections_max = connections_max(&config, fd_limit);
@@ -516,6 +512,9 @@ fn unusable(directory: &Path, source: JournalError) -> StartError {
 }
 
 fn bind_all(config: &Config, given: &GivenSockets) -> Result<Vec<TcpListener>, StartError> {
+    if let Some(address) = given.unclaimed(config) {
+        return Err(StartError::UnclaimedSocket { address });
+    }
     let all = config.listeners.iter();
     all.map(|listener| {
         let address = listener.address;
@@ -523,6 +522,16 @@ fn bind_all(config: &Config, given: &GivenSockets) -> Result<Vec<TcpListener>, S
         bound.map_err(|source| StartError::Bind { address, source })
     })
     .collect()
+}
+
+/// Where they listen: with the ports that the system chose.
+fn addresses_of(sockets: &[TcpListener], config: &Config) -> Result<Vec<SocketAddr>, StartError> {
+    let listeners = config.listeners.iter().zip(sockets);
+    let bound = |(listener, socket): (&Listener, &TcpListener)| {
+        let address = listener.address;
+        socket.local_addr().map_err(|source| StartError::Bind { address, source })
+    };
+    listeners.map(bound).collect()
 }
 
 fn bind_one(address: SocketAddr, given: &GivenSockets) -> Result<TcpListener, StartError> {
