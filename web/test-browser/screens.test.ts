@@ -8,7 +8,7 @@ import type { Browser, Page } from "playwright-core";
 
 import { PICTURES, SKIP, launched, misplaced, opened, settled, sizeOf, unreachable } from "./browser";
 import type { View } from "./browser";
-import { RUNNING, row } from "./mock/data";
+import { AGENTS, RUNNING, row } from "./mock/data";
 import { mock } from "./mock/server";
 import type { Mock, MockOptions } from "./mock/server";
 
@@ -105,6 +105,9 @@ const SCREENS: Screen[] = [
   },
   { name: "records-none", path: "/runs?q=nothing-like-this&verdict=ok" },
   { name: "records-empty", path: "/runs", server: { runs: 0, isBusy: false } },
+  { name: "agents", path: "/agents", server: { agents: AGENTS }, isTable: true },
+  { name: "agents-empty", path: "/agents", server: { agents: [] } },
+  { name: "agents-none", path: "/agents" },
   { name: "trash", path: "/trash", server: { trashed: 4 } },
   { name: "trash-empty", path: "/trash" },
   {

@@ -15,8 +15,17 @@ const STYLE: &str = include_str!("../../../web/dist/console.css");
 const SCRIPT: &str = include_str!("../../../web/dist/console.js");
 
 /// Addresses of pages; a run is at `/runs/ID`.
-const PAGES: [&str; 8] =
-    ["/", "/new", "/runs", "/trash", "/compare", "/trends", "/broker", "/broker/{*page}"];
+const PAGES: [&str; 9] = [
+    "/",
+    "/new",
+    "/runs",
+    "/trash",
+    "/compare",
+    "/trends",
+    "/agents",
+    "/broker",
+    "/broker/{*page}",
+];
 
 /// Pages, their scripts and style, and files of runs at the addresses of reports.
 pub(crate) fn router() -> Router<Api> {

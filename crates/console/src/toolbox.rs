@@ -44,6 +44,15 @@ pub trait Toolbox: Send + Sync {
     /// Whether the limits of the generator were measured here.
     fn is_calibrated(&self) -> bool;
 
+    /// Where the bus is that the console was given, with agents of other machines.
+    fn bus(&self) -> Option<String>;
+
+    /// The agents on that bus, a list, with how their clocks stand to this machine's.
+    ///
+    /// # Errors
+    /// A sentence, when there is no bus, or it does not answer.
+    fn agents(&self) -> Result<Value, String>;
+
     /// The program, to be started with a command line.
     ///
     /// # Errors

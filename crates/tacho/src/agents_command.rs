@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use tacho_bus::Bus;
+use tacho_bus::{Bus, BusError};
 use tacho_lab::agents::{AgentCard, ClockOffset, agents as all_agents, clock_offset};
 use tacho_monitor::ClockMap;
 
@@ -34,20 +34,26 @@ pub(crate) struct AgentsArguments {
 /// Shows the agents.
 pub(crate) fn agents(arguments: &AgentsArguments) -> Result<u8, Failure> {
     let bus = arguments.login.connect(&arguments.bus)?;
-    let cards = all_agents(&*bus).map_err(bus_arguments::failure)?;
-    let rows: Vec<_> = cards.iter().map(|card| (card, offset(&*bus, card))).collect();
     if arguments.json {
-        let all: Vec<Value> = rows.iter().map(|(card, offset)| json(card, *offset)).collect();
+        let all = listed(&*bus).map_err(bus_arguments::failure)?;
         let text = serde_json::to_string_pretty(&all);
         println!("{}", text.map_err(|error| Failure::new(exit::UNEXPECTED, error))?);
         return Ok(exit::OK);
     }
+    let cards = all_agents(&*bus).map_err(bus_arguments::failure)?;
+    let rows: Vec<_> = cards.iter().map(|card| (card, offset(&*bus, card))).collect();
     if rows.is_empty() {
         println!("no agents on this bus; 'tacho agent --bus ...' on a machine adds one");
         return Ok(exit::OK);
     }
     print!("{}", table(&rows));
     Ok(exit::OK)
+}
+
+/// The agents as JSON.
+pub(crate) fn listed(bus: &dyn Bus) -> Result<Vec<Value>, BusError> {
+    let cards = all_agents(bus)?;
+    Ok(cards.iter().map(|card| json(card, offset(bus, card))).collect())
 }
 
 /// How an agent's clock stands; `None` if it does not answer.

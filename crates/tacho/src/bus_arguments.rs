@@ -25,6 +25,17 @@ impl BusAddress {
         matches!(self, Self::Socket(_))
     }
 
+    /// Where it is, without how it is reached.
+    pub(crate) fn place(&self) -> String {
+        match self {
+            Self::Socket(path) => path.display().to_string(),
+            Self::Nats(settings) => {
+                let (host, port) = settings.host_and_port();
+                format!("{host}:{port}")
+            }
+        }
+    }
+
     /// The address of this machine in the network of the bus.
     pub(crate) fn own_address(&self) -> Option<IpAddr> {
         let Self::Nats(settings) = self else { return None };

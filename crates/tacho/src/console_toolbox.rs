@@ -3,8 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
+use tacho_bus::Bus;
 use tacho_console::{
     RepeatFrom, ToolInspection, ToolPreview, ToolProblem, ToolRemark, ToolRepeat, ToolText, Toolbox,
 };
@@ -21,6 +23,8 @@ use tacho_scenario::{
     jmx,
 };
 
+use crate::agents_command;
+use crate::bus_arguments::{BusAddress, BusLogin};
 use crate::console_preview::{limiting, preview, without_excerpt};
 use crate::console_repeat::repeat;
 use crate::estimates;
@@ -41,8 +45,41 @@ const STANDARD: [(&str, &str); 7] = [
 ];
 
 /// The program that serves the console.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ConsoleToolbox;
+#[derive(Debug, Default)]
+pub(crate) struct ConsoleToolbox {
+    /// The bus whose agents it shows.
+    pub(crate) bus: Option<ConsoleBus>,
+}
+
+/// A bus that is reached once a page asks.
+#[derive(Debug)]
+pub(crate) struct ConsoleBus {
+    address: BusAddress,
+    login: BusLogin,
+    connected: Mutex<Option<Arc<dyn Bus>>>,
+}
+
+impl ConsoleBus {
+    pub(crate) fn new(address: BusAddress, login: BusLogin) -> Self {
+        Self { address, login, connected: Mutex::default() }
+    }
+
+    pub(crate) fn place(&self) -> String {
+        self.address.place()
+    }
+
+    /// Its connection; one at a time is made.
+    fn connect(&self) -> Result<Arc<dyn Bus>, String> {
+        let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bus) = &*connected {
+            return Ok(Arc::clone(bus));
+        }
+        let bus = self.login.connect(&self.address);
+        let bus = bus.map_err(|failure| failure.sentence().to_owned())?;
+        *connected = Some(Arc::clone(&bus));
+        Ok(bus)
+    }
+}
 
 impl Toolbox for ConsoleToolbox {
     fn preview(&self, arguments: &[String]) -> ToolPreview {
@@ -105,6 +142,16 @@ impl Toolbox for ConsoleToolbox {
         // Of the command that serves, which is not what compared them.
         comparison.command_line.clear();
         serde_json::to_value(&comparison).map_err(|error| error.to_string())
+    }
+
+    fn bus(&self) -> Option<String> {
+        self.bus.as_ref().map(ConsoleBus::place)
+    }
+
+    fn agents(&self) -> Result<Value, String> {
+        let bus = self.bus.as_ref().ok_or("the console was given no bus: start it with --bus")?;
+        let listed = agents_command::listed(&*bus.connect()?);
+        listed.map(Value::from).map_err(|error| error.to_string())
     }
 
     fn examine(&self) -> Vec<ToolRemark> {

@@ -9,7 +9,8 @@ use tacho_console::{
     BrokerDoor, Console, ConsoleError, ConsoleSettings, Listen, Stop, parse_address,
 };
 
-use crate::console_toolbox::ConsoleToolbox;
+use crate::bus_arguments::{BusAddress, BusLogin};
+use crate::console_toolbox::{ConsoleBus, ConsoleToolbox};
 use crate::ctl::{self, CtlTarget};
 use crate::exit::{self, Failure};
 use crate::signals::stop_flag;
@@ -46,6 +47,14 @@ pub(crate) struct ServeArguments {
     /// File with the key for the URL of --manage
     #[arg(long, value_name = "FILE", requires = "manage")]
     manage_key_file: Option<PathBuf>,
+
+    /// A bus whose agents are shown, too: a NATS server with JetStream, nats://HOST:PORT or
+    /// tls://HOST:PORT
+    #[arg(long, value_name = "URL")]
+    bus: Option<BusAddress>,
+
+    #[command(flatten)]
+    login: BusLogin,
 }
 
 /// Serves until a signal comes.
@@ -57,7 +66,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<u8, Failure> {
         folder: &arguments.dir,
         listen,
         token_file: arguments.token_file.as_deref(),
-        toolbox: Arc::new(ConsoleToolbox),
+        toolbox: Arc::new(ConsoleToolbox { bus: arguments.bus() }),
         broker: broker.clone(),
     };
     let console = Console::start(&settings).map_err(failure)?;
@@ -79,6 +88,11 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<u8, Failure> {
 }
 
 impl ServeArguments {
+    /// The bus that is given. It is reached only when a page asks.
+    fn bus(&self) -> Option<ConsoleBus> {
+        self.bus.clone().map(|address| ConsoleBus::new(address, self.login.clone()))
+    }
+
     /// The way to the broker that is given. It is asked only when a page asks.
     fn broker(&self) -> Result<Option<BrokerDoor>, Failure> {
         let Some(place) = &self.manage else { return Ok(None) };

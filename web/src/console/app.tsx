@@ -2,6 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 
+import { AgentsPage } from "./agents/agents";
 import { isAdmitted } from "./api";
 import { BrokerPage } from "./broker/broker-page";
 import { Compare } from "./compare/compare";
@@ -76,6 +77,8 @@ function Content({ route }: { route: Route }) {
       return <Compare />;
     case "trends":
       return <Trends />;
+    case "agents":
+      return <AgentsPage />;
     case "broker":
       return <BrokerPage pieces={route.pieces} />;
     case "unknown":

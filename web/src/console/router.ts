@@ -8,7 +8,7 @@ export interface Place {
 }
 
 export type Route =
-  | { page: "home" | "new" | "records" | "trash" | "compare" | "trends" | "unknown" }
+  | { page: "home" | "new" | "records" | "trash" | "compare" | "trends" | "agents" | "unknown" }
   | { page: "run"; id: string }
   // The pages of the broker: the part, and what it is about.
   | { page: "broker"; pieces: string[] };
@@ -28,6 +28,8 @@ export function routeOf(path: string): Route | null {
       return { page: "compare" };
     case "/trends":
       return { page: "trends" };
+    case "/agents":
+      return { page: "agents" };
     default:
   }
   const run = /^\/runs\/([^/]+)$/.exec(path);

@@ -18,6 +18,9 @@ export function TopBar({ route, isBare }: { route: Route; isBare: boolean }) {
     ["records", "/runs", t.nav.records],
     ["compare", "/compare", t.nav.compare],
     ["trends", "/trends", t.nav.trends],
+    ...(machine?.bus == null
+      ? []
+      : ([["agents", "/agents", t.nav.agents]] as [Route["page"], string, string][])),
     ...(machine?.broker == null
       ? []
       : ([["broker", "/broker", t.nav.broker]] as [Route["page"], string, string][])),

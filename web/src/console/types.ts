@@ -247,6 +247,26 @@ export interface Machine {
   directory?: string;
   // Where the broker is that the console was given; null: there is none.
   broker?: string | null;
+  // Where the bus is whose agents are shown; null: there is none.
+  bus?: string | null;
+}
+
+// A load machine on the bus.
+export interface Agent {
+  name: string;
+  // The run that it works for; null: it is free.
+  run: string | null;
+  version: string;
+  labels: Record<string, string>;
+  threads: number;
+  cores: number | null;
+  memory_bytes: number | null;
+  descriptors: number | null;
+  addresses: string[];
+  calibrated_messages_per_s: number | null;
+  // What is to be added to its clock to get this machine's; null: it did not answer.
+  clock_shift_ns: number | null;
+  clock_error_ns: number | null;
 }
 
 export interface Words {

@@ -1,6 +1,24 @@
 // Realistic data for the mock of the console's server: the same each time.
 
-import type { Row, Scenario, State, Step, Summary, Variable } from "../../src/console/types";
+import type { Agent, Row, Scenario, State, Step, Summary, Variable } from "../../src/console/types";
+
+// Load machines: at work, free with a clock that is off, and one that does not answer.
+export const AGENTS: Agent[] = ["load-1", "load-2", "load-machine-in-frankfurt-3"].map(
+  (name, index) => ({
+    name,
+    run: index === 0 ? "20261126-101502-symmetric" : null,
+    version: "0.2.0",
+    labels: index === 2 ? { region: "eu", rack: "b7" } : { region: "us" },
+    threads: 15,
+    cores: 16,
+    memory_bytes: 64 * 2 ** 30,
+    descriptors: 1_048_576,
+    addresses: [`10.0.0.${index + 11}`],
+    calibrated_messages_per_s: index === 1 ? null : 1_042_337.4,
+    clock_shift_ns: [0, -10_000_123_456, null][index] ?? null,
+    clock_error_ns: [0, 250_000, null][index] ?? null,
+  }),
+);
 
 // Numbers that look random and never change.
 export function random(seed: number): () => number {

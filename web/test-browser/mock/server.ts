@@ -5,6 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { readFileSync } from "node:fs";
 
 import type {
+  Agent,
   Comparison,
   Preview,
   Problem,
@@ -45,6 +46,8 @@ export interface MockOptions {
   // The broker that the console was given; null: none.
   broker?: Partial<BrokerOptions> | null;
   role?: "viewer" | "operator";
+  // Agents on the bus that the console was given.
+  agents?: Agent[];
 }
 
 export interface Mock {
@@ -180,8 +183,16 @@ class State {
             "share_1k_5_qos1_p256_10mps",
           ],
         });
+      case "agents": {
+        const { agents } = this.options;
+        return json(response, 200, {
+          bus: agents === undefined ? null : "control:4222",
+          agents: agents ?? [],
+        });
+      }
       case "machine":
         return json(response, 200, {
+          bus: this.options.agents === undefined ? null : "control:4222",
           doctor: [
             { level: "ok", text: "Open files: 1,048,576." },
             {

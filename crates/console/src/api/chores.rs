@@ -39,7 +39,21 @@ pub(crate) async fn machine(
             "cores": Limits::of_this_process().cores,
             "version": env!("CARGO_PKG_VERSION"),
             "broker": api.broker().map(ToString::to_string),
+            "bus": api.toolbox().bus(),
         }))
+    });
+    Ok(Json(answer.await?).into_response())
+}
+
+/// The agents on the bus that is given; none without one.
+pub(crate) async fn agents(State(api): State<Api>) -> Result<Response, ApiError> {
+    let answer = blocking(move || {
+        let bus = api.toolbox().bus();
+        let agents = match bus {
+            None => json!([]),
+            Some(_) => api.toolbox().agents().map_err(|why| ApiError::about("bus", why))?,
+        };
+        Ok(json!({"bus": bus, "agents": agents}))
     });
     Ok(Json(answer.await?).into_response())
 }

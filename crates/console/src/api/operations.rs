@@ -43,7 +43,7 @@ const fn act(
 }
 
 /// All operations.
-pub(super) const OPERATIONS: [Operation; 33] = [
+pub(super) const OPERATIONS: [Operation; 34] = [
     view("/scenarios", "scenarios", "Scenarios with their variables, and suites", &[], "Scenarios"),
     UPLOAD,
     act("post", "/uploads/{id}/inspect", "inspect", "A plan with its data", INSPECT, UPLOADED),
@@ -83,6 +83,7 @@ pub(super) const OPERATIONS: [Operation; 33] = [
     view("/compare", "compare", "Two to five runs compared with the first", &["ids"], "Comparison"),
     view("/trends", "trends", "A figure over time", &["scenario", "figure", "target"], "Trend"),
     view("/machine", "machine", "What this machine's settings allow", &[], "Machine"),
+    view("/agents", "agents", "The agents on the bus that is given", &[], "Agents"),
     view("/broker", "broker", "Whether a broker is given, and where it is", &[], "Broker"),
     view("/broker/{*path}", "broker_look", OF_BROKER, &[], "application/json"),
     act("post", "/broker/{*path}", "broker_act", OF_BROKER, OF_OPERATION, (200, "Document")),
@@ -163,6 +164,7 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "compare" => get(look::compare),
         "trends" => get(look::trends),
         "machine" => get(chores::machine),
+        "agents" => get(chores::agents),
         "broker" => get(broker::about),
         "broker_look" => get(broker::pass_on),
         "broker_act" => post(broker::pass_on).layer(DefaultBodyLimit::max(BROKER_BYTES_MAX)),

@@ -1,6 +1,7 @@
 //! The console by its API, as a job of CI or its pages use it.
 
 mod access;
+mod agents;
 mod broker;
 mod ci;
 mod client;

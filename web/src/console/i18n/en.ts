@@ -13,7 +13,7 @@ export const en = {
   labels,
   broker,
   nav: {
-    home: "Home", records: "Records", broker: "Broker", trends: "Trends", compare: "Compare", newTest: "New test",
+    home: "Home", records: "Records", broker: "Broker", trends: "Trends", agents: "Agents", compare: "Compare", newTest: "New test",
     main: "Main", language: "Language", theme: "Colours", system: "As the system", light: "Light",
     dark: "Dark",
   },
@@ -259,6 +259,17 @@ export const en = {
     tagsHelp: "Separated by commas.",
     sortBy: (name: string) => `Sort by ${name}`,
     actionsOf: (name: string) => `Actions for ${name}`,
+  },
+  agents: {
+    title: "Agents", on: (bus: string) => `on the bus ${bus}`,
+    emptyTitle: "No agents on this bus",
+    emptyText: "tacho agent --bus URL on a load machine adds one.",
+    noBusTitle: "The console was given no bus",
+    noBusText: "Start it with tacho serve --bus nats://HOST:4222 to see its agents.",
+    name: "Name", state: "State", free: "free", busy: (run: string) => `run ${run}`,
+    threads: "Threads", cores: "Cores", memory: "Memory", files: "Open files", version: "Version",
+    calibration: "Calibration", perSecond: "messages/s", clock: "Clock", own: "this machine's",
+    silent: "no answer", labels: "Labels", addresses: "Addresses",
   },
   trash: {
     title: "Trash",

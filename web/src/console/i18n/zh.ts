@@ -12,7 +12,7 @@ export const zh: Dictionary = {
   labels,
   broker,
   nav: {
-    home: "首页", records: "记录", broker: "Broker", trends: "趋势", compare: "对比", newTest: "新建测试",
+    home: "首页", records: "记录", broker: "Broker", trends: "趋势", agents: "代理", compare: "对比", newTest: "新建测试",
     main: "主导航", language: "语言", theme: "配色", system: "跟随系统", light: "浅色", dark: "深色",
   },
   footer: {
@@ -245,6 +245,17 @@ export const zh: Dictionary = {
     tagsHelp: "以逗号分隔。",
     sortBy: (name) => `按${name}排序`,
     actionsOf: (name) => `${name} 的操作`,
+  },
+  agents: {
+    title: "代理", on: (bus) => `总线 ${bus}`,
+    emptyTitle: "此总线上没有代理",
+    emptyText: "在压测机上运行 tacho agent --bus URL 即可加入。",
+    noBusTitle: "控制台未指定总线",
+    noBusText: "以 tacho serve --bus nats://HOST:4222 启动后即可查看其代理。",
+    name: "名称", state: "状态", free: "空闲", busy: (run) => `测试 ${run}`,
+    threads: "线程", cores: "核", memory: "内存", files: "打开文件数", version: "版本",
+    calibration: "校准", perSecond: "消息/秒", clock: "时钟", own: "与本机相同",
+    silent: "无应答", labels: "标签", addresses: "地址",
   },
   trash: {
     title: "回收站",
