@@ -12,6 +12,9 @@ use crate::ledger::{Subscribing, Viewer};
 use crate::setup::Nature;
 use crate::wire::Opening;
 
+/// What a client reads at once when there are no more faults.
+pub(crate) const CALM_WINDOW_BYTES: usize = 1 << 20;
+
 /// A SUBSCRIBE or UNSUBSCRIBE whose answer has not come.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
@@ -177,7 +180,8 @@ impl Client {
     /// have ended.
     pub(crate) fn dial(&mut self, cluster: &mut Cluster, shard: usize, opening: Opening) {
         let peer = cluster.connect(shard);
-        peer.set_window(self.nature.window_bytes);
+        // A calm client reads all that there is.
+        peer.set_window(if self.calm { CALM_WINDOW_BYTES } else { self.nature.window_bytes });
         peer.send(&crate::wire::connect(&self.nature, &self.name, opening));
         self.links += 1;
         self.link = Some(Link {

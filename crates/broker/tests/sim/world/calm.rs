@@ -5,7 +5,7 @@ use tacho_codec::QoS;
 use tacho_net::sim::Faults;
 
 use super::{SECOND_NS, World};
-use crate::client::Request;
+use crate::client::{CALM_WINDOW_BYTES, Request};
 use crate::ledger::Audit;
 use crate::setup::{FILTERS, RETAINED, WILL, WILLS};
 use crate::wire::{self, Opening};
@@ -105,7 +105,7 @@ impl World {
         for client in &mut self.clients {
             client.calm = true;
             if let Some(link) = &client.link {
-                link.peer.set_window(1 << 20);
+                link.peer.set_window(CALM_WINDOW_BYTES);
             }
         }
         self.run_until_quiet();
