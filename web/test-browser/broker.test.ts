@@ -125,6 +125,18 @@ test("a client is traced from its page until that is stopped or its time is over
   await page.getByText("neither an address nor a range").waitFor();
 });
 
+test("it is told whether a client may do something, and why", options, async () => {
+  await page.goto(`${server.address}/broker/access`);
+  await page.getByLabel("Client", { exact: true }).fill("meter-00006");
+  await page.getByLabel("Topic", { exact: true }).fill("in/1");
+  await page.getByText("/etc/tacho/rules.toml:12").waitFor();
+  await page.getByText("as it is connected, as meter").waitFor();
+  await page.getByLabel("Wants to").selectOption("subscribe");
+  await page.getByLabel("Topic filter").fill("out/#");
+  await page.getByText("no rule of /etc/tacho/rules.toml allows it").waitFor();
+  await page.waitForURL(/client=meter-00006&topic=out.*do=subscribe|do=subscribe.*topic=out/);
+});
+
 test("alarms are on the overview and have a page of their own", options, async () => {
   await page.goto(`${server.address}/broker`);
   await page.getByRole("alert").getByText("it expires in 6 days").waitFor();

@@ -202,6 +202,7 @@ const SCREENS: Screen[] = [
   { name: "broker-bridges-empty", path: "/broker/bridges", server: { broker: { isEmpty: true } } },
   { name: "broker-access", path: "/broker/access", isTable: true },
   { name: "broker-access-viewer", path: "/broker/access", server: { role: "viewer" } },
+  { name: "broker-access-why", path: "/broker/access?client=meter-00006&topic=in%2F1" },
   { name: "broker-config", path: "/broker/config", isTable: true },
   {
     name: "broker-events",

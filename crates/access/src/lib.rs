@@ -32,6 +32,7 @@ mod covers;
 mod decision;
 mod emqx;
 mod ends;
+mod explain;
 mod file;
 mod hash;
 mod jwt;
@@ -58,6 +59,7 @@ pub use client_rules::ClientRules;
 pub use covers::{Coverage, STEPS_MAX, Steps};
 pub use decision::{Access, Cause, Decision};
 pub use emqx::{EmqxHash, EmqxUser, UnknownHash, emqx_users};
+pub use explain::{AccessQuestion, AskedAction, ExplainedRules, Explanation, RulesFile};
 pub use file::{FILE_BYTES_MAX, FileError, read_text};
 pub use hash::{
     DigestKind, HashError, Memory, NoRandomness, SCRAM_ITERATIONS, SCRAM_ITERATIONS_ALLOWED,

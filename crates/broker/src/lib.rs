@@ -6,6 +6,7 @@
 //! here depends on the load generator.
 
 mod access;
+mod asked_access;
 mod authentication;
 pub mod bridge;
 mod bridge_trial;

@@ -9,6 +9,7 @@ use tacho_codec::QoS;
 use tacho_topic::{Group, RetainedCursor, TopicFilter};
 use tokio::sync::oneshot;
 
+use crate::asked_access::{AccessAnswer, AskedAccess};
 use crate::bridge::Bridges;
 use crate::topic_metrics::TopicMetrics;
 use crate::trace::TraceSet;
@@ -28,6 +29,8 @@ pub(crate) enum Query {
     SubscriptionsOf(Arc<str>, usize, Reply<Option<ScannedSubscriptions>>),
     /// Which of its sessions have subscribed to this?
     Subscribers(SubscriberScan, Reply<ScannedSubscribers>),
+    /// What may this client do, whose session it owns?
+    Explain(Box<AskedAccess>, Reply<Option<Result<AccessAnswer, String>>>),
     /// Which of its filters match this topic?
     FiltersOf(Arc<str>, Reply<Vec<String>>),
     /// Which members does a shared group have here?

@@ -218,6 +218,10 @@ fn the_broker_is_looked_at_and_reloaded() {
     assert!(host.ctl(&["listeners"], 0).contains("tcp"));
     assert!(host.ctl(&["users"], 0).contains("There are no users"));
     assert!(host.ctl(&["roles"], 0).contains("There are no roles"));
+    let said = host.ctl(&["explain", "-i", "c", "-u", "ann", "-q", "1", "-r", "publish", "a"], 0);
+    assert_eq!(said, "allowed: no access rules: every client may do everything\n");
+    let said = host.ctl(&["explain", "publish", "$SYS/a/#"], 104);
+    assert!(said.contains("a topic is text without + and #"), "{said}");
     assert!(host.ctl(&["metrics"], 0).contains("tacho_sessions"));
     assert_eq!(host.json(&["openapi"])["openapi"], "3.1.0");
     let said = host.ctl(&["reload"], 0);

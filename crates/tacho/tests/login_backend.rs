@@ -215,7 +215,7 @@ fn acl_explain_says_that_the_backend_would_be_asked_and_asks_it_if_it_should() {
         "allows the login, until 4000000000 s since 1970",
         "its rules: allow publish up/%c",
         "its rules: deny all up/#",
-        "allowed: by the rules that the backend has brought",
+        "allowed: by the rules that the login has brought",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -224,11 +224,11 @@ fn acl_explain_says_that_the_backend_would_be_asked_and_asks_it_if_it_should() {
     let password = password.to_str().expect("is text");
     let other = ["--password-file", password, "-i", "c1", "publish", "up/c2"];
     let said = ask(&other, "", 99);
-    assert!(said.contains("denied: by the rules that the backend has brought"), "{said}");
+    assert!(said.contains("denied: by the rules that the login has brought"), "{said}");
     let said = ask(&["--password-file", password, "publish", "down"], "", 0);
-    assert!(said.contains("no rule that the backend has brought is about it"), "{said}");
+    assert!(said.contains("no rule that the login has brought is about it"), "{said}");
     let said = ask(&["--password-file", password, "subscribe", "up/x"], "", 99);
-    assert!(said.contains("not up/x: by the rules that the backend"), "{said}");
+    assert!(said.contains("not up/x: by the rules that the login"), "{said}");
     // A name that would widen its rules.
     let said = ask(&["--password-file", password, "-i", "a/b", "publish", "down"], "", 99);
     assert!(said.contains("denied: user name or client identifier contain"), "{said}");

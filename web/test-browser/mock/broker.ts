@@ -239,6 +239,14 @@ export class MockBroker {
       case "group": return [200, { ...GROUPS[0], filter: query.get("filter"), member_list: this.subscribers().map((row) => ({ ...row, inflight: 4, queue_len: 0 })), cut: false }];
       case "retained": return this.retained(second, query);
       case "bridges": return [200, { bridges: this.options.isEmpty ? [] : BRIDGES.map((row) => ({ ...row, mode: this.paused.has(row.name) ? "paused" : "running" })) }];
+      case "explain": {
+        const allowed = query.get("topic")?.startsWith("in/") ?? false;
+        return [200, {
+          client_id: query.get("client_id") ?? "client", user: query.get("user") ?? "meter", roles: ["device"],
+          allowed, why: allowed ? "/etc/tacho/rules.toml:12" : "no rule of /etc/tacho/rules.toml allows it",
+          of_session: !query.has("user"),
+        }];
+      }
       case "alarms": return [200, this.options.isEmpty ? { active: [], past: [] } : ALARMS];
       case "trace": return this.trace(query, response);
       case "bans": return [200, { bans: this.bans, flapping_client_ids: 2, lasting: false, cut: false }];

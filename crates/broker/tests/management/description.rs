@@ -96,6 +96,7 @@ fn every_answer_is_as_the_document_says() {
         ("get", "/bans", "/bans", ""),
         ("get", "/users", "/users", ""),
         ("get", "/roles", "/roles", ""),
+        ("get", "/explain", "/explain?action=publish&topic=a&client_id=c", ""),
         ("get", "/listeners", "/listeners", ""),
         ("get", "/limits", "/limits", ""),
         ("get", "/bridges", "/bridges", ""),

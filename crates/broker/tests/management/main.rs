@@ -9,6 +9,7 @@ mod description;
 mod doors;
 mod drain;
 mod events;
+mod explain;
 mod listeners;
 mod top;
 mod topics;

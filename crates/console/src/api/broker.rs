@@ -33,13 +33,14 @@ const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// How long the rest of an answer may take.
 const BODY_TIME: Duration = Duration::from_secs(30);
 /// What all may see, by the first part of the path.
-const VIEWS: [&str; 21] = [
+const VIEWS: [&str; 22] = [
     "alarms",
     "bans",
     "bridges",
     "clients",
     "config",
     "events",
+    "explain",
     "group",
     "groups",
     "history",

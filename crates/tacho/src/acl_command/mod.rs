@@ -8,11 +8,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use tacho_access::read_text;
+use tacho_access::{Explanation, read_text};
 use tacho_broker::parse_address;
 
 use crate::exit::{self, Failure};
-use explained::{Answer, Explained};
+use explained::Explained;
 use files::AccessFiles;
 use login::Login;
 
@@ -123,10 +123,10 @@ pub(crate) fn acl(arguments: &AclArguments) -> Result<u8, Failure> {
             return Ok(exit::THRESHOLD);
         }
     };
-    let Answer { may, why } =
+    let Explanation { is_allowed, why } =
         Explained::read(&files, brought, &arguments.attributes)?.answer(&arguments)?;
-    println!("{}: {why}", if may { "allowed" } else { "denied" });
-    Ok(if may { exit::OK } else { exit::THRESHOLD })
+    println!("{}: {why}", if is_allowed { "allowed" } else { "denied" });
+    Ok(if is_allowed { exit::OK } else { exit::THRESHOLD })
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {

@@ -104,6 +104,8 @@ pub(super) enum CtlCommand {
     Users(PageArguments),
     /// List the roles of the rules file
     Roles,
+    /// Whether a client may do something by the rules in force, and why; exit code 0 or 99
+    Explain(CtlExplainArguments),
     /// List where clients connect, with the number of their connections
     Listeners,
     /// Stop and start a listener
@@ -245,6 +247,35 @@ pub(super) struct TopicArguments {
 
     #[command(flatten)]
     pub(super) page: PageArguments,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct CtlExplainArguments {
+    /// Client identifier; one that has a session is asked about with its login and address
+    #[arg(short = 'i', long)]
+    pub(super) client_id: Option<String>,
+
+    /// User, in the place of the one that the client has logged in as
+    #[arg(short, long)]
+    pub(super) user: Option<String>,
+
+    /// QoS of the message or the subscription
+    #[arg(short, long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub(super) qos: u8,
+
+    /// The message is to be retained
+    #[arg(short, long)]
+    pub(super) retain: bool,
+
+    /// What the client wants to do
+    #[arg(value_parser = ["connect", "publish", "subscribe", "receive"])]
+    pub(super) action: String,
+
+    /// Topic, or filter of a subscription
+    #[arg(required_if_eq_any = [
+        ("action", "publish"), ("action", "subscribe"), ("action", "receive"),
+    ])]
+    pub(super) topic: Option<String>,
 }
 
 #[derive(Subcommand, Debug)]

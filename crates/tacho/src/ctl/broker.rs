@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use tacho_broker::overload_effect;
 
 use super::Said;
-use super::arguments::{ConfigArguments, ListenerCommand, PageArguments};
+use super::arguments::{ConfigArguments, CtlExplainArguments, ListenerCommand, PageArguments};
 use super::client::{CtlClient, encoded};
 use super::shown::{Column, lines, list, more, number, rows_shown, text};
 use crate::exit::{self, Failure};
-use crate::table::{bytes, span};
+use crate::table::{bytes, printable, span};
 
 const USERS: [Column; 3] = [
     ("user", |row| text(row, "user")),
@@ -130,6 +130,37 @@ pub(super) fn roles(client: &CtlClient) -> Result<Said, Failure> {
     let columns: [Column; 1] = [("role", |row| text(row, "role"))];
     let table = rows_shown(list(&answer, "roles"), &columns, 1, "There are no roles.");
     Ok(Said::new(answer, table))
+}
+
+pub(super) fn explain(
+    client: &CtlClient,
+    arguments: &CtlExplainArguments,
+) -> Result<Said, Failure> {
+    let qos = arguments.qos.to_string();
+    let answer = client.get(
+        "/explain",
+        &[
+            ("action", Some(&*arguments.action)),
+            ("topic", arguments.topic.as_deref()),
+            ("qos", Some(&*qos)),
+            ("retain", arguments.retain.then_some("true")),
+            ("client_id", arguments.client_id.as_deref()),
+            ("user", arguments.user.as_deref()),
+        ],
+    )?;
+    let is_allowed = answer["allowed"] == true;
+    let mut shown = String::new();
+    if answer["of_session"] == true {
+        let user = answer["user"].as_str().map_or("no user", |user| user);
+        shown.push_str(&format!("as it is logged in: {}\n", printable(user)));
+    }
+    if !list(&answer, "roles").is_empty() {
+        shown.push_str(&format!("roles: {}\n", printable(&joined(&answer, "roles"))));
+    }
+    let verdict = if is_allowed { "allowed" } else { "denied" };
+    shown.push_str(&format!("{verdict}: {}\n", printable(&text(&answer, "why"))));
+    let code = if is_allowed { exit::OK } else { exit::THRESHOLD };
+    Ok(Said::new(answer, shown).with_code(code))
 }
 
 pub(super) fn listeners(client: &CtlClient) -> Result<Said, Failure> {

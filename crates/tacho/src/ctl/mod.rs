@@ -110,6 +110,7 @@ fn said(client: &CtlClient, command: &CtlCommand) -> Result<Said, Failure> {
         CtlCommand::Bans { command } => bans::bans(client, command),
         CtlCommand::Users(arguments) => broker::users(client, arguments),
         CtlCommand::Roles => broker::roles(client),
+        CtlCommand::Explain(arguments) => broker::explain(client, arguments),
         CtlCommand::Listeners => broker::listeners(client),
         CtlCommand::Listener { command } => broker::listener(client, command),
         CtlCommand::Limits => broker::limits(client),

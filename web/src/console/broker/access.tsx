@@ -12,10 +12,12 @@ import { BanDialog } from "./ban-dialog";
 import { ListOf, Table } from "./parts";
 import type { BanRow, Bans, UserRow } from "./types";
 import { useList } from "./use-list";
+import { Why } from "./why";
 
 export function AccessPage() {
   return (
     <>
+      <Why />
       <BansCard />
       <Users />
       <Roles />

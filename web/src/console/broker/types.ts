@@ -217,6 +217,15 @@ export interface ConfigValue {
   source: "file" | "environment" | "flag" | "default";
 }
 
+export interface AccessAnswer {
+  client_id: string;
+  user: string | null;
+  roles: string[];
+  allowed: boolean;
+  why: string;
+  of_session: boolean;
+}
+
 // Times in milliseconds since 1970; `ended_ms` of those that have ended.
 export interface AlarmRow {
   alarm: string;

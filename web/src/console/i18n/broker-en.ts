@@ -159,6 +159,15 @@ export const broker = {
     displaced: "Other pages have taken this one's place. Reload to go on.",
     missed: (count: number) => `${plural(count, "event", "events")} came too fast for this page and are missing.`,
   },
+  why: {
+    title: "Who may do what?",
+    help: "By the rules in force. A client that is here is asked about with its login and its address; one with another user, or without a session, as it would be.",
+    as: "As the user", action: "Wants to",
+    actions: { publish: "publish", subscribe: "subscribe", receive: "receive", connect: "connect" },
+    allowed: "allowed", denied: "denied",
+    roles: (roles: string) => `Roles: ${roles}`,
+    ofSession: (user: string | null) => (user === null ? "as it is connected, without a user" : `as it is connected, as ${user}`),
+  },
   trace: {
     help: "Follows the packets of a client or of a topic, both ways, with what is decided about them. All that is given must hold. The page keeps the last 500 entries; passwords are never among them.",
     viewer: "A trace shows what clients send: it needs the token of an operator.",

@@ -156,6 +156,15 @@ export const broker: BrokerWords = {
     displaced: "其他页面占用了此连接。刷新页面可继续。",
     missed: (count) => `有 ${number(count)} 个事件过快，本页未能显示。`,
   },
+  why: {
+    title: "谁可以做什么？",
+    help: "按生效的规则判断。已有会话的客户端按其登录和地址判断；指定其他用户或没有会话时，按假设判断。",
+    as: "作为用户", action: "要",
+    actions: { publish: "发布", subscribe: "订阅", receive: "接收", connect: "连接" },
+    allowed: "允许", denied: "拒绝",
+    roles: (roles) => `角色：${roles}`,
+    ofSession: (user) => (user === null ? "按当前连接，无用户" : `按当前连接，用户 ${user}`),
+  },
   trace: {
     help: "跟踪某个客户端或主题的双向报文，以及对它们的决定。所填条件须同时满足。页面保留最近 500 条；密码从不显示。",
     viewer: "跟踪会显示客户端发送的内容：需要操作员的令牌。",

@@ -78,7 +78,7 @@ pub(super) struct KickAnswer {
 
 impl Api {
     /// The shard that has the session of a client.
-    fn owner_of(&self, client_id: &str) -> (usize, Arc<str>) {
+    pub(super) fn owner_of(&self, client_id: &str) -> (usize, Arc<str>) {
         let client_id: Arc<str> = client_id.into();
         let key = ClientKey { tenant: TenantId::DEFAULT, client_id: Arc::clone(&client_id) };
         (key.owner(self.view().stats.len()), client_id)

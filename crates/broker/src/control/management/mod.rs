@@ -15,6 +15,7 @@ mod configuration;
 mod cursor;
 mod drain;
 mod events;
+mod explain;
 mod gate;
 mod groups;
 mod history;

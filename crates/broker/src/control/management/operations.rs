@@ -7,8 +7,9 @@ use axum::{Json, Router};
 use tacho_http::{ApiDescription, ApiError, Operation, RequestBody, Role};
 
 use super::{
-    Api, alarms, backup, bans, bridges, clients, configuration, drain, events, gate, groups,
-    history, keys, listeners, publish, retained, status, subscribers, top, topics, trace, users,
+    Api, alarms, backup, bans, bridges, clients, configuration, drain, events, explain, gate,
+    groups, history, keys, listeners, publish, retained, status, subscribers, top, topics, trace,
+    users,
 };
 
 /// Where all of them are.
@@ -49,13 +50,14 @@ const fn administer(operation: Operation) -> Operation {
 const NONE: RequestBody = RequestBody::None;
 const PAGE: [&str; 2] = ["limit", "cursor"];
 const CLIENTS: [&str; 7] = ["client_id", "prefix", "user", "address", "state", "limit", "cursor"];
+const EXPLAIN: [&str; 6] = ["!action", "topic", "qos", "retain", "client_id", "user"];
 const EVENTS: [&str; 4] = ["events", "client_id", "prefix", "user"];
 const TOP: [&str; 1] = ["limit"];
 const TRACE: [&str; 8] =
     ["client_id", "user", "address", "topic", "payload", "payload_bytes", "seconds", "bytes"];
 
 /// All operations.
-const OPERATIONS: [Operation; 53] = [
+const OPERATIONS: [Operation; 54] = [
     view("/status", "status", "The broker in a few figures", &[], "Status"),
     view("/history", "history", "The last hour or day, a value per point", &["span"], "History"),
     view("/session", "session", "What the caller of this request may do", &[], "Caller"),
@@ -135,6 +137,13 @@ const OPERATIONS: [Operation; 53] = [
     ),
     view("/users", "users", "Users of the password files, with their roles", &PAGE, "UserPage"),
     view("/roles", "roles", "Roles of the rules file", &[], "RoleList"),
+    view(
+        "/explain",
+        "explain",
+        "Whether a client may do something by the rules in force, and why",
+        &EXPLAIN,
+        "AccessAnswer",
+    ),
     view("/listeners", "listeners", "Where clients connect", &[], "ListenerList"),
     act(
         ("post", "/listeners/{address}/stop"),
@@ -335,6 +344,7 @@ fn handler(id: &str) -> Option<MethodRouter<Api>> {
         "unban" => delete(bans::unban),
         "users" => get(users::users),
         "roles" => get(users::roles),
+        "explain" => get(explain::explain),
         "listeners" => get(listeners::list),
         "stop_listener" => post(listeners::stop),
         "start_listener" => post(listeners::start),

@@ -3,6 +3,7 @@
 //! [`permission`](super::permission) says what holds without rules. Where there are no rules a
 //! question costs one branch.
 
+mod asked;
 mod bans;
 mod certificates;
 mod decisions;

@@ -107,7 +107,7 @@ impl Shard {
     }
 
     /// The session of a client, which is not a link of a bridge.
-    fn client_slot(&self, client_id: &Arc<str>) -> Option<SessionSlot> {
+    pub(in crate::shard) fn client_slot(&self, client_id: &Arc<str>) -> Option<SessionSlot> {
         let key = ClientKey { tenant: TenantId::DEFAULT, client_id: client_id.clone() };
         self.sessions.find(&key).filter(|slot| self.sessions[*slot].link().is_none())
     }

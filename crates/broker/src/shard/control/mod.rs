@@ -46,6 +46,7 @@ impl Shard {
                 answer(reply, self.subscriptions_of(net, &id, from));
             }
             Query::Subscribers(scan, reply) => answer(reply, self.subscribers(net, &scan)),
+            Query::Explain(asked, reply) => answer(reply, self.explain_access(&asked)),
             Query::FiltersOf(topic, reply) => {
                 answer(reply, self.routing.matching_filters(&topic));
             }
