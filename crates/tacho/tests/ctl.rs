@@ -218,6 +218,9 @@ fn the_broker_is_looked_at_and_reloaded() {
     assert!(host.ctl(&["listeners"], 0).contains("tcp"));
     assert!(host.ctl(&["users"], 0).contains("There are no users"));
     assert!(host.ctl(&["roles"], 0).contains("There are no roles"));
+    let said = host.ctl(&["history", "--day", "-n", "2"], 0);
+    assert!(said.contains("There is no point yet") || said.contains("loop lag"), "{said}");
+    assert_eq!(host.json(&["history"])["span"], "hour");
     let said = host.ctl(&["explain", "-i", "c", "-u", "ann", "-q", "1", "-r", "publish", "a"], 0);
     assert_eq!(said, "allowed: no access rules: every client may do everything\n");
     let said = host.ctl(&["explain", "publish", "$SYS/a/#"], 104);

@@ -1,13 +1,11 @@
 //! Alarms.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde_json::Value;
 
 use super::Said;
 use super::arguments::AlarmsArguments;
 use super::client::CtlClient;
-use super::shown::{Column, list, number, rows_shown, text};
+use super::shown::{Column, ago, list, number, rows_shown, text};
 use crate::exit::Failure;
 use crate::table::span;
 
@@ -25,12 +23,6 @@ const PAST: [Column; 5] = [
     ("lasted", lasted),
     ("", |row| text(row, "text")),
 ];
-
-/// How long ago a time is, by this machine's clock.
-fn ago(time_ms: u64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    span(now.as_secs().saturating_sub(time_ms / 1_000))
-}
 
 fn lasted(row: &Value) -> String {
     span(number(row, "ended_ms").saturating_sub(number(row, "since_ms")) / 1_000)

@@ -129,6 +129,8 @@ pub(super) enum CtlCommand {
         #[command(subcommand)]
         command: TopCommand,
     },
+    /// How the broker has been in the last hour or day: clients, rates, memory, loop lag
+    History(HistoryArguments),
     /// Clients that are slow, or were
     Slow {
         /// Rows of those that are
@@ -247,6 +249,18 @@ pub(super) struct TopicArguments {
 
     #[command(flatten)]
     pub(super) page: PageArguments,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct HistoryArguments {
+    /// The last day, a point each minute, instead of the last hour, one each ten seconds
+    #[arg(long)]
+    pub(super) day: bool,
+
+    /// Points at most, the last ones
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 30,
+          value_parser = clap::value_parser!(u64).range(1..=1_440))]
+    pub(super) limit: u64,
 }
 
 #[derive(Args, Debug)]

@@ -10,6 +10,7 @@ mod client;
 mod clients;
 mod drain;
 mod events;
+mod history;
 mod keys;
 mod messages;
 mod shown;
@@ -118,6 +119,7 @@ fn said(client: &CtlClient, command: &CtlCommand) -> Result<Said, Failure> {
         CtlCommand::Bridge { command } => bridges::bridge(client, command),
         CtlCommand::Journal => broker::journal(client),
         CtlCommand::Top { command } => top::top(client, command),
+        CtlCommand::History(arguments) => history::history(client, arguments),
         CtlCommand::Slow { limit } => top::slow(client, *limit),
         CtlCommand::TopicMetrics { command } => top::topics(client, command),
         CtlCommand::Alarms(arguments) => alarms::alarms(client, arguments),

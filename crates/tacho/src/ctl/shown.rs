@@ -1,8 +1,10 @@
 //! Answers as tables.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde_json::Value;
 
-use crate::table::{printable, table};
+use crate::table::{printable, span, table};
 
 /// A column: its head, and the cell of a row.
 pub(super) type Column = (&'static str, fn(&Value) -> String);
@@ -48,6 +50,12 @@ pub(super) fn number(row: &Value, key: &str) -> u64 {
 /// The rows of a list.
 pub(super) fn list<'a>(answer: &'a Value, key: &str) -> &'a [Value] {
     answer[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// How long ago a time is, in milliseconds since 1970, by this machine's clock.
+pub(super) fn ago(time_ms: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    span(now.as_secs().saturating_sub(time_ms / 1_000))
 }
 
 /// `12:00:01` of seconds since 1970.
