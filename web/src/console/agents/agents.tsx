@@ -62,14 +62,29 @@ function Agents({ agents }: { agents: Agent[] }) {
       rows={agents}
       keyOf={({ name }) => name}
       columns={[
-        { name: words.name, cell: ({ name }) => name },
+        {
+          name: words.name,
+          cell: ({ name, labels }) => (
+            <>
+              {name}
+              <small class="agent-more">
+                {Object.entries(labels)
+                  .map(([label, value]) => `${label}=${value}`)
+                  .join(", ")}
+              </small>
+            </>
+          ),
+        },
         {
           name: words.state,
           cell: ({ run }) =>
             run === null ? (
               <Chip tone="good">{words.free}</Chip>
             ) : (
-              <Chip tone="busy">{words.busy(run)}</Chip>
+              <>
+                <Chip tone="busy">{words.busy}</Chip>
+                <small class="agent-more">{run}</small>
+              </>
             ),
         },
         { name: words.threads, isNumber: true, cell: ({ threads }) => count(threads) },
@@ -96,14 +111,10 @@ function Agents({ agents }: { agents: Agent[] }) {
         { name: words.clock, isNumber: true, cell: (agent) => clockOf(agent, words) },
         { name: words.version, isMinor: true, cell: ({ version }) => version },
         {
-          name: words.labels,
+          name: words.addresses,
           isMinor: true,
-          cell: ({ labels }) =>
-            Object.entries(labels)
-              .map(([name, value]) => `${name}=${value}`)
-              .join(", "),
+          cell: ({ addresses }) => <span class="wraps">{addresses.join(", ")}</span>,
         },
-        { name: words.addresses, isMinor: true, cell: ({ addresses }) => addresses.join(", ") },
       ]}
     />
   );

@@ -266,10 +266,10 @@ export const en = {
     emptyText: "tacho agent --bus URL on a load machine adds one.",
     noBusTitle: "The console was given no bus",
     noBusText: "Start it with tacho serve --bus nats://HOST:4222 to see its agents.",
-    name: "Name", state: "State", free: "free", busy: (run: string) => `run ${run}`,
+    name: "Name", state: "State", free: "free", busy: "in a run",
     threads: "Threads", cores: "Cores", memory: "Memory", files: "Open files", version: "Version",
     calibration: "Calibration", perSecond: "messages/s", clock: "Clock", own: "this machine's",
-    silent: "no answer", labels: "Labels", addresses: "Addresses",
+    silent: "no answer", addresses: "Addresses",
   },
   trash: {
     title: "Trash",

@@ -252,10 +252,10 @@ export const zh: Dictionary = {
     emptyText: "在压测机上运行 tacho agent --bus URL 即可加入。",
     noBusTitle: "控制台未指定总线",
     noBusText: "以 tacho serve --bus nats://HOST:4222 启动后即可查看其代理。",
-    name: "名称", state: "状态", free: "空闲", busy: (run) => `测试 ${run}`,
+    name: "名称", state: "状态", free: "空闲", busy: "测试中",
     threads: "线程", cores: "核", memory: "内存", files: "打开文件数", version: "版本",
     calibration: "校准", perSecond: "消息/秒", clock: "时钟", own: "与本机相同",
-    silent: "无应答", labels: "标签", addresses: "地址",
+    silent: "无应答", addresses: "地址",
   },
   trash: {
     title: "回收站",
