@@ -69,8 +69,7 @@ fn documented() -> Result<Vec<String>, Failed> {
     let expression = |cell: &str| {
         let parts: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
         // A probe needs an exporter of its own.
-        let parts =
-            parts.into_iter().filter(|part| *part != "probe_success" && *part != "/livez");
+        let parts = parts.into_iter().filter(|part| *part != "probe_success" && *part != "/livez");
         parts.collect::<Vec<_>>().join(" or ")
     };
     Ok(when.map(expression).collect())
