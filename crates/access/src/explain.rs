@@ -31,7 +31,8 @@ pub enum AskedAction {
 pub struct AccessQuestion<'a> {
     /// What it wants to do.
     pub action: AskedAction,
-    /// The topic, or the filter of a subscription; unused for [`AskedAction::Connect`].
+    /// The topic, which the caller has checked, or the filter of a subscription; unused for
+    /// [`AskedAction::Connect`].
     pub topic: &'a str,
     /// Of the message or the subscription.
     pub qos: u8,
@@ -78,7 +79,7 @@ impl ExplainedRules<'_> {
     /// Whether a client may do it.
     ///
     /// # Errors
-    /// A sentence: the topic is none, or the filter.
+    /// A sentence: the filter is none.
     pub fn answer(
         &self,
         who: &Who<'_>,
@@ -94,9 +95,6 @@ impl ExplainedRules<'_> {
             AskedAction::Publish => Access::Publish(PublishKind::new(qos, retain)),
             AskedAction::Receive => Access::Receive,
         };
-        if !is_topic(topic) {
-            return Err(format!("'{topic}' is not a topic name"));
-        }
         let first = topic.split('/').next();
         if action == AskedAction::Publish && matches!(first, Some("$SYS" | "$share")) {
             let why = format!("topics of {} belong to the broker", first.unwrap_or_default());
@@ -152,8 +150,7 @@ impl ExplainedRules<'_> {
     }
 
     fn filter(&self, who: &Who<'_>, question: &AccessQuestion<'_>) -> Result<Explanation, String> {
-        let text = question.topic;
-        let filter = Filter::parse(text).map_err(|error| format!("'{text}': {error}"))?;
+        let filter = Filter::parse(question.topic).map_err(|error| error.to_string())?;
         let limits = self.rules.list.map(|list| list.limits(who.user)).unwrap_or_default();
         let topics = filter.topic_filter();
         if limits.has_too_many_levels(topics.as_str()) {
@@ -204,11 +201,6 @@ impl ExplainedRules<'_> {
             subscribing => subscribing,
         }
     }
-}
-
-/// Topic names have no wildcards (MQTT 5.0, 4.7.1) and no U+0000 (4.7.3).
-fn is_topic(text: &str) -> bool {
-    !text.is_empty() && text.len() <= usize::from(u16::MAX) && !text.contains(['+', '#', '\0'])
 }
 
 /// A place in the file, with what stands there where its text is known.

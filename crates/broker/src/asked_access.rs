@@ -38,7 +38,7 @@ impl AskedAccess {
     /// The answer by these rules, for a client that has a session, or for one that is named only.
     ///
     /// # Errors
-    /// A sentence: the topic is none, or the filter.
+    /// A sentence: the filter is none.
     pub(crate) fn answer(
         &self,
         rules: ClientRules<'_>,

@@ -535,9 +535,7 @@ fn addresses_of(sockets: &[TcpListener], config: &Config) -> Result<Vec<SocketAd
 }
 
 fn bind_one(address: SocketAddr, given: &GivenSockets) -> Result<TcpListener, StartError> {
-    let (send_buffer_bytes, receive_buffer_bytes) = (None, None);
-    let settings =
-        ListenSettings { backlog: HTTP_BACKLOG, send_buffer_bytes, receive_buffer_bytes };
+    let settings = ListenSettings::with_backlog(HTTP_BACKLOG);
     given.listen(address, &settings).map_err(|source| StartError::Bind { address, source })
 }
 

@@ -18,6 +18,13 @@ fn divided(plan: Plan, threads: &[usize]) -> (Engine, Shares, Vec<ShareInput>) {
     divided_until(plan, threads, OnLoss::End)
 }
 
+/// Kills the share at position 1, and says so.
+fn kill_second(shares: &Shares, inputs: &[ShareInput]) {
+    let killed = shares.lock().expect("no panic")[1].take();
+    drop(killed);
+    inputs[1].lost("the connection to it broke");
+}
+
 fn divided_until(
     plan: Plan,
     threads: &[usize],
@@ -173,9 +180,7 @@ fn killed_in(phase: PhaseKind) -> (End, Shares) {
     for event in engine.events() {
         match event {
             Event::Phase { kind, .. } if kind == phase => {
-                let killed = shares.lock().expect("no panic")[1].take();
-                drop(killed);
-                inputs[1].lost("the connection to it broke");
+                kill_second(&shares, &inputs);
             }
             Event::Finished(summary) => return (summary.end, shares),
             _ => {}
@@ -214,9 +219,7 @@ fn goes_on_after(phase: PhaseKind, plan: Plan) -> Totals {
     for event in engine.events() {
         match event {
             Event::Phase { kind, .. } if kind == phase => {
-                let killed = shares.lock().expect("no panic")[1].take();
-                drop(killed);
-                inputs[1].lost("the connection to it broke");
+                kill_second(&shares, &inputs);
             }
             Event::ShareLost(part) => lost = Some(part),
             Event::Measured(measured) => totals = Some(*measured),

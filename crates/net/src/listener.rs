@@ -27,6 +27,14 @@ pub struct ListenSettings {
     pub receive_buffer_bytes: Option<u32>,
 }
 
+impl ListenSettings {
+    /// Buffers as the kernel adapts them.
+    #[must_use]
+    pub const fn with_backlog(backlog: u32) -> Self {
+        Self { backlog, send_buffer_bytes: None, receive_buffer_bytes: None }
+    }
+}
+
 /// Opens a listening TCP socket: non-blocking, address reusable, `TCP_NODELAY` (which accepted
 /// connections inherit on Linux). `backlog` is the number of connections that may wait to be
 /// accepted; the kernel caps it at `net.core.somaxconn`.
@@ -34,8 +42,7 @@ pub struct ListenSettings {
 /// # Errors
 /// The system's error, for instance that the address is in use.
 pub fn bind(addr: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
-    let (send_buffer_bytes, receive_buffer_bytes) = (None, None);
-    listen(addr, &ListenSettings { backlog, send_buffer_bytes, receive_buffer_bytes })
+    listen(addr, &ListenSettings::with_backlog(backlog))
 }
 
 /// The same with buffers of these sizes, which accepted connections inherit.

@@ -77,6 +77,10 @@ fn every_answer_is_as_the_document_says() {
     let document = managed.get("/openapi.json");
     assert_eq!(document["openapi"], "3.1.0");
     let mut checked = 0;
+    let bridge = |name: &str| {
+        let egress = json!([{"filter": "q"}]);
+        json!({"name": name, "address": "mqtt://127.0.0.1:1", "egress": egress}).to_string()
+    };
     let answers = [
         ("get", "/status", "/status", ""),
         ("get", "/history", "/history?span=day", ""),
@@ -111,22 +115,10 @@ fn every_answer_is_as_the_document_says() {
         ("get", "/openapi.json", "/openapi.json", ""),
         ("post", "/publish", "/publish", "{\"topic\": \"a\"}"),
         ("post", "/reload", "/reload", ""),
-        (
-            "post",
-            "/bridges",
-            "/bridges",
-            "{\"name\": \"n\", \"address\": \"mqtt://127.0.0.1:1\", \
-             \"egress\": [{\"filter\": \"q\"}]}",
-        ),
+        ("post", "/bridges", "/bridges", &bridge("n")),
         ("post", "/bridges/{name}", "/bridges/b", "{\"mode\": \"paused\"}"),
         ("post", "/bridges/{name}/test", "/bridges/b/test", ""),
-        (
-            "post",
-            "/bridge-test",
-            "/bridge-test",
-            "{\"name\": \"m\", \"address\": \"mqtt://127.0.0.1:1\", \
-             \"egress\": [{\"filter\": \"q\"}]}",
-        ),
+        ("post", "/bridge-test", "/bridge-test", &bridge("m")),
         ("post", "/keys", "/keys", "{\"name\": \"k\", \"role\": \"viewer\"}"),
         ("get", "/keys", "/keys", ""),
         ("delete", "/retained", "/retained?topic=a", ""),

@@ -76,6 +76,11 @@ impl Explained {
                 println!("roles: {}", roles.join(", ").escape_debug());
             }
         }
+        let topic = arguments.topic.as_deref().unwrap_or_default();
+        let is_topic = matches!(arguments.action, Action::Publish | Action::Receive);
+        if !rules.is_empty() && is_topic && !tacho_codec::is_valid_topic_name(topic) {
+            return Err(invalid(format!("'{topic}' is not a topic name")));
+        }
         let question = AccessQuestion {
             action: match arguments.action {
                 Action::Connect => AskedAction::Connect,
@@ -83,13 +88,15 @@ impl Explained {
                 Action::Subscribe => AskedAction::Subscribe,
                 Action::Receive => AskedAction::Receive,
             },
-            topic: arguments.topic.as_deref().unwrap_or_default(),
+            topic,
             qos: arguments.qos,
             retain: arguments.retain,
             is_filtered: self.subscribe == SubscribeCheck::Filtered,
         };
         let file = self.file.as_ref();
         let file = file.map(|file| RulesFile { shown: &file.shown, text: Some(&file.text) });
-        ExplainedRules { rules, file }.answer(&who, &question).map_err(invalid)
+        ExplainedRules { rules, file }
+            .answer(&who, &question)
+            .map_err(|why| invalid(format!("'{topic}': {why}")))
     }
 }

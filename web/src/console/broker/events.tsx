@@ -9,6 +9,7 @@ import type { Tone } from "../parts/verdict";
 import { query, usePlace } from "../router";
 import { count, timeOfDay } from "../show";
 import { eventsAddress } from "./api";
+import { useLatest } from "./latest";
 import { AddressField, ClientLink, Table } from "./parts";
 import type { BrokerEvent } from "./types";
 
@@ -27,9 +28,6 @@ export const KINDS = [
 ] as const;
 type Kind = (typeof KINDS)[number];
 
-// Events that the page keeps; the oldest go.
-const KEPT_MAX = 500;
-
 const TONES: Record<Kind, Tone> = {
   connected: "good",
   disconnected: "calm",
@@ -44,35 +42,21 @@ const TONES: Record<Kind, Tone> = {
   alarm_ended: "good",
 };
 
-interface Numbered extends BrokerEvent {
-  number: number;
-}
-
 type Link = "opening" | "open" | "lost" | "displaced";
 
 // The latest events of these kinds, the newest first.
 function useEvents(filters: Record<string, string>, isPaused: boolean) {
-  const [events, setEvents] = useState<Numbered[]>([]);
+  const { rows: events, add, clear } = useLatest<BrokerEvent>();
   const [link, setLink] = useState<Link>("opening");
   const [missed, setMissed] = useState(0);
-  const number = useRef(0);
   const paused = useRef(isPaused);
   paused.current = isPaused;
   const key = JSON.stringify(filters);
   useEffect(() => {
-    setEvents([]);
+    clear();
     setMissed(0);
     setLink("opening");
     const source = new EventSource(eventsAddress(JSON.parse(key) as Record<string, string>));
-    // Many events arrive together: the page is drawn once for all of them.
-    let waiting: Numbered[] = [];
-    let frame = 0;
-    const show = () => {
-      frame = 0;
-      const latest = waiting.reverse();
-      waiting = [];
-      setEvents((old) => [...latest, ...old].slice(0, KEPT_MAX));
-    };
     source.onmessage = ({ data }: MessageEvent<string>) => {
       const event = JSON.parse(data) as BrokerEvent;
       if (event.event === "ready") return setLink("open");
@@ -81,19 +65,12 @@ function useEvents(filters: Record<string, string>, isPaused: boolean) {
         return setLink("displaced");
       }
       if (event.event === "missed") return setMissed((old) => old + (event.count ?? 0));
-      if (paused.current) return;
-      number.current += 1;
-      waiting.push({ ...event, number: number.current });
-      if (waiting.length > KEPT_MAX) waiting.shift();
-      frame ||= requestAnimationFrame(show);
+      if (!paused.current) add(event);
     };
     source.onerror = () => setLink("lost");
-    return () => {
-      source.close();
-      cancelAnimationFrame(frame);
-    };
-  }, [key]);
-  return { events, link, missed, clear: () => setEvents([]) };
+    return () => source.close();
+  }, [key, add, clear]);
+  return { events, link, missed, clear };
 }
 
 export function EventsPage() {

@@ -11,12 +11,11 @@ import type { Tone } from "../parts/verdict";
 import { usePlace } from "../router";
 import { timeOfDay } from "../show";
 import { useMayOperate } from "./api";
+import { useLatest } from "./latest";
+import type { Numbered } from "./latest";
 import { AddressField, ClientLink, Table } from "./parts";
 import { follow } from "./stream";
 import type { BrokerEvent, TraceEntry, TraceKind } from "./types";
-
-// Entries that the page keeps; the oldest go.
-const KEPT_MAX = 500;
 
 const TONES: Record<TraceKind, Tone> = {
   in: "calm",
@@ -34,12 +33,8 @@ const TIMES = ["60", "600", "3600"] as const;
 const PAYLOADS = ["off", "text", "hex"] as const;
 const NAMES = ["client_id", "user", "address", "topic"] as const;
 
-interface Numbered extends TraceEntry {
-  number: number;
-}
-
 interface Traced {
-  entries: Numbered[];
+  entries: Numbered<TraceEntry>[];
   isRunning: boolean;
   // Why it has ended, or what is missing: sentences of the broker.
   said: string[];
@@ -51,7 +46,7 @@ interface Traced {
 }
 
 function useTrace(): Traced {
-  const [entries, setEntries] = useState<Numbered[]>([]);
+  const { rows: entries, add, clear } = useLatest<TraceEntry>();
   const [said, setSaid] = useState<string[]>([]);
   const [error, setError] = useState<ApiError | null>(null);
   const [isRunning, setRunning] = useState(false);
@@ -67,31 +62,17 @@ function useTrace(): Traced {
     stop();
     const own = new AbortController();
     running.current = own;
-    setEntries([]);
+    clear();
     setSaid([]);
     setError(null);
     setDisplaced(false);
     setRunning(true);
-    let number = 0;
-    // Many entries arrive together: the page is drawn once for all of them.
-    let waiting: Numbered[] = [];
-    let frame = 0;
-    const show = () => {
-      frame = 0;
-      const latest = waiting.reverse();
-      waiting = [];
-      if (running.current === own || latest.length > 0)
-        setEntries((old) => [...latest, ...old].slice(0, KEPT_MAX));
-    };
     const take = (entry: TraceEntry | BrokerEvent) => {
       if ("event" in entry) return setDisplaced(entry.event === "displaced");
       if (entry.kind === "ready") return;
       if (entry.kind === "ended" || entry.kind === "missed")
         return setSaid((old) => [...old, entry.text].slice(-5));
-      number += 1;
-      waiting.push({ ...entry, number });
-      if (waiting.length > KEPT_MAX) waiting.shift();
-      frame ||= requestAnimationFrame(show);
+      add(entry);
     };
     follow<TraceEntry | BrokerEvent>(["trace"], wanted, own.signal, take)
       .catch((failure: unknown) => {
@@ -209,7 +190,7 @@ function Select<T extends string>({
   );
 }
 
-function Entries({ entries }: { entries: Numbered[] }) {
+function Entries({ entries }: { entries: Numbered<TraceEntry>[] }) {
   const t = useWords();
   const language = useLanguage();
   const words = t.broker.trace;
