@@ -6,6 +6,7 @@ import { test } from "node:test";
 import type { Page } from "playwright-core";
 
 import { SKIP, settled } from "./browser";
+import { mqtt } from "./mock/mqtt";
 import type { Mock } from "./mock/server";
 import { staged } from "./stage";
 
@@ -154,6 +155,78 @@ test("a bridge is paused and runs again", options, async () => {
   assert.deepEqual(server.changes, ["POST broker/bridges/cloud", "POST broker/bridges/cloud"]);
 });
 
+test("two connections publish to each other, and say what the broker answers", options, async () => {
+  const remote = await mqtt(page);
+  await page.goto(`${server.address}/broker/events`);
+  await page.getByRole("link", { name: "WebSocket client" }).click();
+  await page.getByRole("button", { name: "Connect", exact: true }).waitFor();
+  const connect = async (clientId: string, version: string) => {
+    const form = page.locator(".connect");
+    if ((await form.getAttribute("open")) === null) await form.locator("summary").click();
+    await page.getByLabel("Client identifier").fill(clientId);
+    await page.getByRole("radio", { name: version }).check();
+    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    const card = page.getByRole("region", { name: clientId });
+    await card.waitFor();
+    return card;
+  };
+  const one = await connect("one", "MQTT 5.0");
+  const two = await connect("two", "MQTT 3.1.1");
+  await two.getByText("connected", { exact: true }).waitFor();
+  await two.getByLabel("Topic filter").fill("meters/#/x");
+  await two.getByText("# for all at the end").waitFor();
+  await two.getByLabel("Topic filter").fill("meters/#");
+  await two.getByRole("button", { name: "Subscribe" }).click();
+  await two.getByText("QoS 1", { exact: true }).waitFor();
+  await one.getByLabel("Topic", { exact: true }).fill("meters/7");
+  await one.getByRole("radio", { name: "JSON" }).first().check();
+  await one.getByLabel("Payload", { exact: true }).fill('{"celsius": 21.5');
+  await one.getByText("The payload is not JSON.").waitFor();
+  await one.getByLabel("Payload", { exact: true }).fill('{"celsius": 21.5}');
+  await one.getByRole("button", { name: "Publish" }).click();
+  await one.getByText("success (0x00)").waitFor();
+  await two.getByText("1 received, 0 sent.").waitFor();
+  await two.getByText('{"celsius": 21.5}').waitFor();
+  await one.getByLabel("Topic", { exact: true }).fill("$SYS/x");
+  await one.getByRole("button", { name: "Publish" }).click();
+  await one.getByText("not authorized (0x87)").waitFor();
+  await two.getByRole("button", { name: "Unsubscribe: meters/#" }).click();
+  await two.getByText("Nothing is subscribed to.").waitFor();
+  await two.getByRole("button", { name: "Disconnect" }).click();
+  await two.getByRole("button", { name: "Remove" }).click();
+  await two.waitFor({ state: "detached" });
+  remote.drain();
+  await one.getByText("use another server for now (0x9C).").waitFor();
+  await one.getByText("Use b2.example.").waitFor();
+  await one.getByRole("button", { name: "Connect again" }).click();
+  await one.getByText("connected", { exact: true }).waitFor();
+  const refused = await connect("banned", "MQTT 5.0");
+  await refused.getByText("The broker refuses the connection: banned (0x8A).").waitFor();
+  assert.deepEqual(server.changes, [], "the console has no part in it");
+  const asked = page.waitForRequest((request) => request.isNavigationRequest());
+  await page.getByRole("link", { name: "Alarms" }).click();
+  assert.match((await asked).url(), /\/broker\/alarms$/, "the page is left as a document");
+});
+
+test("a password is in no address and in no storage, and warned of where it can be read", options, async () => {
+  await mqtt(page);
+  await page.goto(`${server.address}/broker/websocket`);
+  await page.getByLabel("Listener of the broker").selectOption("another address");
+  await page.getByLabel("Address", { exact: true }).fill("http://broker.example");
+  await page.getByText("It is no address of a WebSocket").waitFor();
+  await page.getByLabel("Address", { exact: true }).fill("ws://broker.example:8083");
+  await page.getByLabel("User", { exact: true }).fill("meter");
+  await page.getByLabel("Password", { exact: true }).fill("hunter2-secret");
+  await page.getByText("goes over the network unencrypted").waitFor();
+  await page.getByRole("button", { name: "Connect", exact: true }).click();
+  await page.getByText("as meter").waitFor();
+  const stored = await page.evaluate(() => JSON.stringify([localStorage, sessionStorage, location.href, history.state]));
+  assert.ok(!stored.includes("hunter2"));
+  await page.locator(".connect summary").click();
+  await page.getByLabel("Listener of the broker").selectOption({ index: 1 });
+  await page.getByText("does not admit web pages of").waitFor();
+});
+
 test("who gets a topic is told with filters, groups and bridges", options, async () => {
   await page.goto(`${server.address}/broker/topics`);
   await page.getByLabel("Topic", { exact: true }).fill("buildings/1/floors/2/temperature");
@@ -192,8 +265,8 @@ test("the keyboard reaches all of the broker's pages", options, async () => {
   await page.goto(`${server.address}/broker/clients`);
   await settled(page);
   const names = await page.locator(".tabs a").allInnerTexts();
-  assert.equal(names.length, 11);
+  assert.equal(names.length, 12);
   await page.locator(".tabs a").nth(1).focus();
-  for (let press = 0; press < 9; press += 1) await page.keyboard.press("Tab");
-  assert.equal(await page.evaluate(() => document.activeElement?.textContent), names[10]);
+  for (let press = 0; press < 10; press += 1) await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), names[11]);
 });

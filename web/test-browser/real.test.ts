@@ -130,6 +130,45 @@ test("a test goes from the form to its report, and to the trash and back", { ski
   }
 });
 
+// Two connections to the broker's WebSocket listener, one of each version.
+async function throughWebSockets(page: Page): Promise<void> {
+  await page.getByRole("link", { name: "WebSocket client" }).click();
+  const connect = async (clientId: string, version: string) => {
+    const form = page.locator(".connect");
+    if ((await form.getAttribute("open")) === null) await form.locator("summary").click();
+    await page.getByLabel("Client identifier").fill(clientId);
+    await page.getByRole("radio", { name: version }).check();
+    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    const card = page.getByRole("region", { name: clientId });
+    await card.getByText("connected", { exact: true }).waitFor();
+    return card;
+  };
+  const reads = await connect("reads", "MQTT 5.0");
+  await reads.getByLabel("Topic filter").fill("rooms/#");
+  await reads.getByLabel("QoS").first().selectOption("2");
+  await reads.getByRole("button", { name: "Subscribe" }).click();
+  await reads.getByText("QoS 2", { exact: true }).waitFor();
+  const sends = await connect("sends", "MQTT 3.1.1");
+  await sends.getByLabel("Topic", { exact: true }).fill("rooms/1");
+  for (const qos of ["0", "1", "2"]) {
+    await sends.getByLabel("QoS").nth(1).selectOption(qos);
+    await sends.getByLabel("Payload", { exact: true }).fill(`with QoS ${qos}`);
+    await sends.getByRole("button", { name: "Publish" }).click();
+    await reads.locator("pre", { hasText: `with QoS ${qos}` }).waitFor();
+  }
+  await sends.locator(".message-list").getByText("success (0x00)").nth(1).waitFor();
+  // Larger than one read of a socket.
+  await sends.getByLabel("Payload", { exact: true }).fill("x".repeat(300_000));
+  await sends.getByRole("button", { name: "Publish" }).click();
+  await reads.getByText("(the first").waitFor();
+  await reads.getByRole("button", { name: "Unsubscribe: rooms/#" }).click();
+  await reads.getByText("Nothing is subscribed to.").waitFor();
+  // Another connection takes the session.
+  const taken = connect("sends", "MQTT 5.0");
+  await page.getByText("The connection broke.").or(page.getByText("(0x8E)")).first().waitFor();
+  await taken.catch(() => undefined);
+}
+
 test("a broker is looked into and operated in its pages", { skip }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "tacho-broker-"));
   const socket = join(folder, "m.sock");
@@ -141,7 +180,7 @@ test("a broker is looked into and operated in its pages", { skip }, async () => 
   };
   const browser = await launched();
   try {
-    const broker = begin("broker", "--listen", "0", "--shards", "1", "--management-socket", socket);
+    const broker = begin("broker", "--listen", "0", "--listen", "ws://127.0.0.1:0", "--shards", "1", "--management-socket", socket);
     const port = await saidBy(broker, /listening on \S+:(\d+)/);
     await exitOf(begin("pub", "-p", port, "-t", "a/b", "-m", "here", "-r"));
     // One that connects again would be an event on the page below.
@@ -163,6 +202,7 @@ test("a broker is looked into and operated in its pages", { skip }, async () => 
     await page.getByRole("button", { name: "Disconnect" }).click();
     await page.locator("dialog").getByRole("button", { name: "Disconnect" }).click();
     await page.getByText("The client was disconnected").waitFor();
+    await throughWebSockets(page);
     for (const part of ["clients", "retained", "groups", "bridges", "access", "config", "trace", "alarms", "events"]) {
       await page.goto(`${origin}/broker/${part}`);
       await settled(page);

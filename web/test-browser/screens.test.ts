@@ -9,6 +9,7 @@ import type { Browser, Page } from "playwright-core";
 import { PICTURES, SKIP, launched, misplaced, opened, settled, sizeOf, unreachable } from "./browser";
 import type { View } from "./browser";
 import { AGENTS, RUNNING, row } from "./mock/data";
+import { mqtt } from "./mock/mqtt";
 import { mock } from "./mock/server";
 import type { Mock, MockOptions } from "./mock/server";
 
@@ -18,6 +19,8 @@ interface Screen {
   // Also in a window of 1920 pixels.
   isTable?: boolean;
   server?: Partial<MockOptions>;
+  // Once, before it is opened.
+  before?: (page: Page) => Promise<unknown>;
   act?: (page: Page) => Promise<void>;
   // The name of its picture in docs/, which DOCS=1 makes anew.
   doc?: string;
@@ -57,6 +60,35 @@ async function uploadFiles(page: Page): Promise<void> {
 }
 
 const withHistory = (page: Page) => page.locator(".history path").first().waitFor({ state: "attached" });
+
+// Two connections of which one sends to the other, and one that is refused.
+async function withConnections(page: Page): Promise<void> {
+  const connect = async (clientId: string) => {
+    const form = page.locator(".connect");
+    if ((await form.getAttribute("open")) === null) await form.locator("summary").click();
+    await form.locator("input[type=text]").first().fill(clientId);
+    await form.locator("[type=submit]").click();
+    const card = page.locator(`.connection[aria-label="${clientId}"]`);
+    await card.waitFor();
+    return card;
+  };
+  await connect("banned-1");
+  const sends = await connect("gateway-7");
+  const reads = await connect("dashboard");
+  await reads.locator(".chip.good").waitFor();
+  for (const filter of ["meters/#", "secrets/#"]) {
+    await reads.locator(".subscribe input").fill(filter);
+    await reads.locator(".subscribe .button").click();
+  }
+  await reads.locator(".refused").waitFor();
+  const payloads = ['{"celsius": 21.5, "humidity": 0.43}', "on", "x".repeat(90), "42"];
+  for (const [index, payload] of payloads.entries()) {
+    await sends.locator("input[type=text]").nth(1).fill(`meters/building-${index}/temperature`);
+    await sends.locator("textarea").fill(payload);
+    await sends.locator(".button.primary").click();
+  }
+  await reads.locator(".message-list > li").nth(3).waitFor();
+}
 
 const SCREENS: Screen[] = [
   { name: "home", doc: "home", path: "/" },
@@ -221,6 +253,16 @@ const SCREENS: Screen[] = [
     },
   },
   { name: "broker-trace-viewer", path: "/broker/trace", server: { role: "viewer" } },
+  { name: "broker-websocket", path: "/broker/websocket", isTable: true },
+  { name: "broker-websocket-none", path: "/broker/websocket", server: { broker: { isEmpty: true } } },
+  {
+    name: "broker-websocket-talk",
+    doc: "broker-websocket",
+    path: "/broker/websocket",
+    isTable: true,
+    before: mqtt,
+    act: withConnections,
+  },
   { name: "broker-alarms", path: "/broker/alarms", isTable: true },
   { name: "broker-alarms-none", path: "/broker/alarms", server: { broker: { isEmpty: true } } },
   { name: "token", path: "/", server: { isAdmitted: false } },
@@ -297,6 +339,7 @@ async function check(page: Page, screen: Screen, look: Look, errors: string[]): 
     await page.setViewportSize(sizeOf(width));
     // What a visitor has opened may close when the window changes.
     if (!isOpen || screen.act !== undefined) {
+      if (!isOpen) await screen.before?.(page);
       await page.goto(server.address + screen.path);
       await settled(page);
       await screen.act?.(page);

@@ -12,6 +12,12 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
     img-src 'self' data:; connect-src 'self'; frame-src 'self'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
 
+/// The same for the page from which a user connects to brokers by WebSocket. Their addresses are
+/// chosen while the page is open, and the policy of an open page cannot change: so it names no hosts.
+pub(crate) const SOCKET_POLICY: &str = "default-src 'none'; script-src 'self'; \
+    style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self' ws: wss:; \
+    frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
 /// Policy for reports: their own scripts, in an origin separate from these pages.
 pub(crate) const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
     style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
@@ -85,6 +91,12 @@ mod tests {
         assert!(refused(true, &[]));
         assert!(!refused(false, &[("host", "10.0.0.1:9740")]));
         assert!(refused(false, &[("host", "evil.example:9740")]));
+    }
+
+    #[test]
+    fn the_page_with_connections_may_open_web_sockets_and_nothing_else_more() {
+        let widened = POLICY.replace("connect-src 'self'", "connect-src 'self' ws: wss:");
+        assert_eq!(SOCKET_POLICY, widened);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use tacho_report::UPLOT;
 
 use crate::api::Api;
 use crate::files;
+use crate::guard::SOCKET_POLICY;
 
 const DOCUMENT: &str = include_str!("shell.html");
 const STYLE: &str = include_str!("../../../web/dist/console.css");
@@ -27,6 +28,10 @@ const PAGES: [&str; 9] = [
     "/broker/{*page}",
 ];
 
+/// The page with connections to brokers: its scripts may open WebSockets. The console's scripts
+/// load it as a document of its own, and leave it as one.
+const SOCKET_PAGE: &str = "/broker/websocket";
+
 /// Pages, their scripts and style, and files of runs at the addresses of reports.
 pub(crate) fn router() -> Router<Api> {
     let asset = |content_type: &'static str, text: &'static str| {
@@ -38,6 +43,7 @@ pub(crate) fn router() -> Router<Api> {
     };
     let pages = PAGES.iter().fold(Router::new(), |router, path| router.route(path, get(page)));
     pages
+        .route(SOCKET_PAGE, get(socket_page))
         .route("/runs/{*file}", get(run_or_file))
         .route("/assets/console.js", asset("text/javascript; charset=utf-8", SCRIPT))
         .route("/assets/uplot.js", asset("text/javascript; charset=utf-8", UPLOT))
@@ -46,6 +52,10 @@ pub(crate) fn router() -> Router<Api> {
 
 async fn page() -> Html<&'static str> {
     Html(DOCUMENT)
+}
+
+async fn socket_page() -> impl IntoResponse {
+    ([(header::CONTENT_SECURITY_POLICY, SOCKET_POLICY)], page().await)
 }
 
 /// The page of a run, or a file of it.

@@ -61,6 +61,15 @@ export function runAddress(id: string): string {
   return `/runs/${encodeURIComponent(id)}`;
 }
 
+// The page that opens WebSockets. It alone may by the policy that it is served with, and a policy
+// holds for as long as its document: so the page is a document of its own.
+const SOCKET_PAGE = "/broker/websocket";
+
+// Whether a page belongs to another document than the one at hand.
+export function isElsewhere(from: string, to: string): boolean {
+  return (from === SOCKET_PAGE) !== (to === SOCKET_PAGE);
+}
+
 function here(): Place {
   if (typeof location === "undefined") return { path: "/", query: new URLSearchParams() };
   return { path: location.pathname, query: new URLSearchParams(location.search) };
@@ -75,6 +84,7 @@ export function usePlace(): Place {
 // Goes to an address; `replace`: the way back does not lead here.
 export function navigate(to: string, options: { replace?: boolean } = {}): void {
   const before = place.get().path;
+  if (isElsewhere(before, new URL(to, location.href).pathname)) return location.assign(to);
   if (options.replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
   place.set(here());
@@ -113,6 +123,7 @@ export function followLinks(): void {
     if (!link || link.target !== "" || link.hasAttribute("download")) return;
     if (link.origin !== location.origin || link.hash !== "" || routeOf(link.pathname) === null)
       return;
+    if (isElsewhere(location.pathname, link.pathname)) return;
     event.preventDefault();
     navigate(link.pathname + link.search);
   });

@@ -254,7 +254,8 @@ export class MockBroker {
       case "roles": return [200, { roles: [{ role: "device" }, { role: "reader" }], read_only: true }];
       case "listeners": return [200, { listeners: [
         { address: "0.0.0.0:1883", transport: "tcp", connections_max: null, password_file: "/etc/tacho/users", allow_anonymous: false },
-        { address: "0.0.0.0:8884", transport: "wss", connections_max: 2_000, password_file: null, allow_anonymous: true },
+        { address: "0.0.0.0:8083", transport: "ws", connections_max: null, password_file: "/etc/tacho/users", allow_anonymous: false, path: "/mqtt" },
+        { address: "0.0.0.0:8884", transport: "wss", connections_max: 2_000, password_file: null, allow_anonymous: true, path: "/mqtt", origins: ["https://app.example"] },
       ] }];
       case "config": return [200, { values: CONFIG }];
       case "events": this.follow(response); return null;

@@ -25,6 +25,8 @@ import { Uploads } from "./uploads";
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+// Of the page that opens WebSockets.
+const SOCKET_CSP = CSP.replace("connect-src 'self'", "connect-src 'self' ws: wss:");
 const SHELL =
   '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">' +
   '<meta name="color-scheme" content="light dark"><title>Tacho</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/assets/console.css"></head>' +
@@ -134,7 +136,7 @@ class State {
       response
         .writeHead(status, {
           "content-type": "text/html; charset=utf-8",
-          "content-security-policy": CSP,
+          "content-security-policy": url.pathname === "/broker/websocket" ? SOCKET_CSP : CSP,
         })
         .end(SHELL);
       return;

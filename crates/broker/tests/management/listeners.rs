@@ -64,6 +64,19 @@ fn a_listener_is_stopped_and_started_and_its_clients_stay() {
 }
 
 #[test]
+fn a_web_socket_listener_says_its_path_and_whose_pages_may_open_it() {
+    let managed = Managed::start(
+        "shards = 1\n[[listeners]]\naddress = '127.0.0.1:0'\ntransport = 'ws'\npath = '/here'\n\
+         origins = ['https://app.example']\n",
+    );
+    let [tcp, ws] = managed.broker.addresses() else { panic!("two listeners") };
+    let (tcp, ws) = (row(&managed, *tcp), row(&managed, *ws));
+    assert_eq!((&ws["transport"], &ws["path"]), (&"ws".into(), &"/here".into()));
+    assert_eq!(ws["origins"], json!(["https://app.example"]));
+    assert!(tcp.get("path").is_none() && tcp.get("origins").is_none(), "{tcp}");
+}
+
+#[test]
 fn a_listener_whose_address_was_taken_is_not_started_and_can_be_later() {
     let managed = managed();
     let address = managed.broker.addresses()[1];

@@ -117,6 +117,18 @@ fn viewers_of_the_console_only_look_and_keys_stay_where_they_are() {
 }
 
 #[test]
+fn one_page_alone_may_open_web_sockets() {
+    let place = folder();
+    let console = Console::start(place.path());
+    for (path, may) in [("/broker/websocket", true), ("/broker", false), ("/broker/trace", false)] {
+        let page = console.raw(&format!("GET {path}"), &console.with_token(), b"");
+        assert_eq!(page.status, 200, "{path}");
+        assert_eq!(page.head.contains("connect-src 'self' ws: wss:;"), may, "{path}: {}", page.head);
+        assert_eq!(page.head.matches("script-src 'self';").count(), 1, "{path}: {}", page.head);
+    }
+}
+
+#[test]
 fn a_key_opens_the_way_by_http_and_its_role_is_that_of_all() {
     let place = folder();
     let store = place.path().join("store");

@@ -1,5 +1,7 @@
 // The pages of the broker that the console was given.
 
+import { useEffect, useRef } from "preact/hooks";
+
 import { useMachine } from "../machine";
 import { useWords } from "../i18n";
 import { Empty } from "../parts/notice";
@@ -17,6 +19,7 @@ import { Overview } from "./overview";
 import { RetainedPage } from "./retained";
 import { TopicsPage } from "./topics";
 import { TracePage } from "./trace";
+import { WebSocketPage } from "./websocket/websocket-page";
 
 export const PARTS = [
   "overview",
@@ -29,6 +32,7 @@ export const PARTS = [
   "config",
   "events",
   "trace",
+  "websocket",
   "alarms",
 ] as const;
 export type Part = (typeof PARTS)[number];
@@ -42,6 +46,12 @@ export function BrokerPage({ pieces }: { pieces: string[] }) {
   const machine = useMachine();
   const part = PARTS.find((one) => one === (pieces[0] ?? "overview"));
   const clientId = part === "clients" ? pieces[1] : undefined;
+  const tabs = useRef<HTMLElement>(null);
+  // In a narrow window the tabs are scrolled: the one at hand is seen.
+  useEffect(() => {
+    const current = tabs.current?.querySelector("[aria-current]");
+    current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [part]);
   useTitle(clientId ?? (part === undefined ? "" : t.broker.parts[part]), t.broker.title);
   if (machine !== null && machine.broker == null) {
     return (
@@ -65,7 +75,7 @@ export function BrokerPage({ pieces }: { pieces: string[] }) {
         <h1>{t.broker.title}</h1>
         <span class="quiet place">{machine?.broker ?? ""}</span>
       </div>
-      <nav class="tabs" aria-label={t.broker.sections}>
+      <nav class="tabs" ref={tabs} aria-label={t.broker.sections}>
         {PARTS.map((one) => (
           <a
             key={one}
@@ -103,6 +113,8 @@ function Content({ part }: { part: Part }) {
       return <EventsPage />;
     case "trace":
       return <TracePage />;
+    case "websocket":
+      return <WebSocketPage />;
     case "alarms":
       return <AlarmsPage />;
   }

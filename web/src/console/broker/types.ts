@@ -182,6 +182,10 @@ export interface Listener {
   connections_max: number | null;
   password_file: string | null;
   allow_anonymous: boolean;
+  // Of its WebSockets.
+  path?: string;
+  // The web pages that may open them; absent: all.
+  origins?: string[];
 }
 
 export type BridgeMode = "running" | "paused" | "draining" | "stopped";

@@ -25,6 +25,12 @@ pub(super) struct ListenerRow {
     /// Clients log in with passwords of this file.
     password_file: Option<String>,
     allow_anonymous: bool,
+    /// Of its WebSockets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    /// The web pages that may open them; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origins: Option<Vec<String>>,
 }
 
 /// All listeners.
@@ -58,6 +64,8 @@ fn rows(api: &Api) -> Vec<ListenerRow> {
             connections_max: listener.connections.max,
             password_file: listener.password_file.as_ref().map(|path| path.display().to_string()),
             allow_anonymous: listener.allow_anonymous,
+            path: listener.path.clone(),
+            origins: listener.origins.as_ref().map(|origins| origins.allowed.clone()),
         })
     };
     api.view().listener_phases().into_iter().filter_map(row).collect()
