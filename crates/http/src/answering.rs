@@ -6,13 +6,16 @@ use std::time::Instant;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{ConnectInfo, Request};
+use axum::http::header::{self, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 use http_body::{Frame, SizeHint};
 
 use crate::places::Place;
+use crate::unread::Unread;
 
-/// Notes that the connection has asked, and that its answer is complete.
+/// Notes that the connection has asked, and that its answer is complete. The connection ends with it
+/// if the operation has left more of the request than is worth reading.
 pub(crate) async fn note(
     ConnectInfo(place): ConnectInfo<Place>,
     mut request: Request,
@@ -21,7 +24,14 @@ pub(crate) async fn note(
     place.begin_answer();
     request.extensions_mut().insert(place.peer());
     let answer = Answer { place };
-    next.run(request).await.map(|body| Body::new(AnswerBody { body, _answer: answer }))
+    let (request, unread) = Unread::of(request);
+    let mut response = next.run(request).await;
+    if let Some(unread) = unread
+        && !unread.skip().await
+    {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response.map(|body| Body::new(AnswerBody { body, _answer: answer }))
 }
 
 /// An answer in the making; dropped at its end, or when its connection ends.

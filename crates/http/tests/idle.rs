@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
 use tacho_http::{Counters, Limits, serve};
 use tacho_testkit::{PATIENCE, wait_until};
 use tokio::sync::oneshot;
@@ -33,6 +33,7 @@ impl Server {
         let (end, ended) = oneshot::channel::<()>();
         let router = Router::new()
             .route("/", get(async || "hello"))
+            .route("/ignores", post(async || "done"))
             .route("/large", get(async || vec![b'x'; LARGE]));
         let counted = Arc::clone(&counters);
         let thread = std::thread::spawn(move || {
@@ -151,5 +152,42 @@ fn requests_that_are_too_long_are_cut_off() {
         let text = format!("GET / HTTP/1.1\r\nHost: x\r\nX-Long: {}\r\n\r\n", "x".repeat(500));
         stream.write_all(text.as_bytes()).unwrap();
         assert!(is_answered(&mut stream));
+    }
+}
+
+#[test]
+fn a_connection_goes_on_after_a_body_that_was_left_unread() {
+    let server = Server::start(Limits::with_places(PLACES));
+    // Longer than what arrives with the head, and left unread in two ways: by a handler, and
+    // because there is none.
+    let body = "x".repeat(40_000);
+    for path in ["/ignores", "/"] {
+        let mut stream = server.sends(&format!(
+            "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}\
+             GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+            body.len()
+        ));
+        let mut answers = String::new();
+        stream.read_to_string(&mut answers).unwrap();
+        assert!(answers.ends_with("hello"), "{path}: {answers}");
+    }
+}
+
+#[test]
+fn the_connection_of_a_long_body_that_is_left_unread_ends_with_its_answer() {
+    let server = Server::start(Limits::with_places(PLACES));
+    let head = "POST /ignores HTTP/1.1\r\nHost: x\r\n";
+    for unread in [
+        "Content-Length: 10000000\r\n\r\n".to_owned(),
+        // It would come once it is asked for.
+        "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n".to_owned(),
+        // The length of it is not known, and it has no end.
+        format!("Transfer-Encoding: chunked\r\n\r\n1000\r\n{}\r\n", "x".repeat(0x1000)),
+    ] {
+        let mut stream = server.sends(&format!("{head}{unread}"));
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{unread}: {answer}");
+        assert!(answer.contains("connection: close") && answer.ends_with("done"), "{answer}");
     }
 }

@@ -39,14 +39,18 @@ pub(crate) struct ServeArguments {
     token_file: Option<PathBuf>,
 
     /// A running broker to look into and to operate, too: the Unix socket of its management API, or
-    /// its URL, such as http://127.0.0.1:9884. Without a value: the only socket of this user's
-    /// brokers
+    /// its URL, such as http://127.0.0.1:9884 or https://HOST:9884. Without a value: the only socket
+    /// of this user's brokers
     #[arg(long, value_name = "SOCKET|URL", num_args = 0..=1, default_missing_value = "")]
     manage: Option<String>,
 
     /// File with the key for the URL of --manage
     #[arg(long, value_name = "FILE", requires = "manage")]
     manage_key_file: Option<PathBuf>,
+
+    /// CA certificates to trust at an https URL of --manage (PEM). Default: those of the system
+    #[arg(long, value_name = "FILE", requires = "manage")]
+    manage_ca: Option<PathBuf>,
 
     /// A bus whose agents are shown, too: a NATS server with JetStream, nats://HOST:PORT or
     /// tls://HOST:PORT
@@ -96,9 +100,14 @@ impl ServeArguments {
     /// The way to the broker that is given. It is asked only when a page asks.
     fn broker(&self) -> Result<Option<BrokerDoor>, Failure> {
         let Some(place) = &self.manage else { return Ok(None) };
+        let ca = self.manage_ca.as_deref();
+        if ca.is_some() && !place.starts_with("https://") {
+            let sentence = "--manage-ca has no use without an https address in --manage";
+            return Err(Failure::new(exit::INVALID_CONFIG, sentence));
+        }
         Ok(Some(match ctl::target(place, self.manage_key_file.as_deref())? {
             CtlTarget::Socket(path) => BrokerDoor::socket(path),
-            CtlTarget::Http { url, key, .. } => BrokerDoor::http(&url, &key)
+            CtlTarget::Http { url, key, .. } => BrokerDoor::http(&url, &key, ca)
                 .map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?,
         }))
     }

@@ -113,6 +113,12 @@ impl TlsClient {
         self.open(Arc::new(config))
     }
 
+    /// The settings of connections, for others that open them, and the name that the server's
+    /// certificate must be valid for.
+    pub fn config(&self) -> (Arc<ClientConfig>, ServerName<'static>) {
+        (Arc::clone(&self.config), self.server_name.clone())
+    }
+
     fn open(&self, config: Arc<ClientConfig>) -> io::Result<TlsFilter> {
         let connection = ClientConnection::new(config, self.server_name.clone());
         Ok(TlsFilter::new(connection.map_err(|error| connection_error(&error))?.into(), 0))

@@ -93,7 +93,7 @@ impl CtlClient {
         self.json(self.call("POST", path, &[], Some(body))?)
     }
 
-    /// The same of what takes no body: one would arrive at a connection that has been answered.
+    /// The same of what takes no body.
     pub(super) fn post_nothing(&self, path: &str) -> Result<Value, Failure> {
         self.json(self.call("POST", path, &[], None)?)
     }

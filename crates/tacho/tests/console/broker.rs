@@ -123,8 +123,82 @@ fn one_page_alone_may_open_web_sockets() {
     for (path, may) in [("/broker/websocket", true), ("/broker", false), ("/broker/trace", false)] {
         let page = console.raw(&format!("GET {path}"), &console.with_token(), b"");
         assert_eq!(page.status, 200, "{path}");
-        assert_eq!(page.head.contains("connect-src 'self' ws: wss:;"), may, "{path}: {}", page.head);
+        assert_eq!(
+            page.head.contains("connect-src 'self' ws: wss:;"),
+            may,
+            "{path}: {}",
+            page.head
+        );
         assert_eq!(page.head.matches("script-src 'self';").count(), 1, "{path}: {}", page.head);
+    }
+}
+
+/// A key of a viewer, made at the broker.
+fn new_key(socket: &Path) -> String {
+    let ctl = Command::new(env!("CARGO_BIN_EXE_tacho"))
+        .args(["ctl", "--socket", text(socket), "keys", "add", "console"])
+        .args(["--role", "viewer"])
+        .output()
+        .expect("starts");
+    let key = String::from_utf8(ctl.stdout).expect("is UTF-8").trim().to_owned();
+    assert!(key.starts_with("tacho_"), "{key}");
+    key
+}
+
+#[test]
+fn an_encrypted_management_api_is_asked_once_its_certificate_is_trusted() {
+    let place = folder();
+    // Each leaves a CA and a certificate for this machine.
+    let [made, others] = ["made", "others"].map(|name| {
+        let folder = place.path().join(name);
+        let flags = ["--listen", "tls://0", "--self-signed", text(&folder)];
+        drop(self::broker(place.path(), &flags));
+        folder
+    });
+    let [ca, other_ca] = [&made, &others].map(|folder| folder.join("ca.pem"));
+    let (cert, key) = (made.join("server.pem"), made.join("server.key"));
+    let config = place.path().join("broker.toml");
+    let toml = format!("[management]\ncert = {cert:?}\nkey = {key:?}\n");
+    fs::write(&config, toml).expect("writes");
+    let store = place.path().join("store");
+    let flags = ["--config", text(&config), "--management-listen", "127.0.0.1:0"];
+    let flags = [&flags[..], &["--management-store", text(&store)]].concat();
+    let (mut broker, socket) = broker(place.path(), &flags);
+    let line = line_with(&mut broker.log, "management API at https://");
+    let port = line.rsplit(':').next().expect("has a port").split('/').next().expect("is there");
+    let file = place.path().join("key");
+    fs::write(&file, new_key(&socket)).expect("writes");
+    let url = format!("https://localhost:{port}");
+    let manage = ["--manage", url.as_str(), "--manage-key-file", text(&file)];
+    let trusting = [&manage[..], &["--manage-ca", text(&ca)]].concat();
+    let with_ca = console(place.path(), &trusting);
+    assert_eq!(with_ca.read("/broker")["place"], url.as_str());
+    assert_eq!(with_ca.read("/broker/session")["role"], "viewer");
+    drop(with_ca);
+    let wrong = [&manage[..], &["--manage-ca", text(&other_ca)]].concat();
+    let distrusting = console(place.path(), &wrong);
+    let refused = distrusting.get("/broker/session");
+    assert_eq!(refused.status, 502);
+    assert!(refused.body.contains("certificate"), "{}", refused.body);
+}
+
+#[test]
+fn a_ca_without_an_encrypted_management_api_is_refused() {
+    let place = folder();
+    let key = place.path().join("key");
+    fs::write(&key, "tacho_00ff").expect("writes");
+    for (manage, ca, told) in [
+        ("http://127.0.0.1:1", "ca.pem", "--manage-ca has no use"),
+        ("https://127.0.0.1:1", "none.pem", "none.pem"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_tacho"))
+            .args(["serve", "--listen", "0", "--dir", text(place.path()), "--manage", manage])
+            .args(["--manage-key-file", text(&key), "--manage-ca", ca])
+            .output()
+            .expect("starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(104), "{said}");
+        assert!(said.contains(told), "{said}");
     }
 }
 
@@ -137,13 +211,7 @@ fn a_key_opens_the_way_by_http_and_its_role_is_that_of_all() {
     let line = line_with(&mut broker.log, "management API at ");
     let url = line.split("management API at ").nth(1).expect("is told");
     let url = url.trim().trim_end_matches("/api/v1").to_owned();
-    let ctl = Command::new(env!("CARGO_BIN_EXE_tacho"))
-        .args(["ctl", "--socket", text(&socket), "keys", "add", "console"])
-        .args(["--role", "viewer"])
-        .output()
-        .expect("starts");
-    let key = String::from_utf8(ctl.stdout).expect("is UTF-8").trim().to_owned();
-    assert!(key.starts_with("tacho_"), "{key}");
+    let key = new_key(&socket);
     let file = place.path().join("key");
     fs::write(&file, &key).expect("writes");
     let manage = ["--manage", url.as_str(), "--manage-key-file", text(&file)];

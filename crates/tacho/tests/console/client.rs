@@ -59,7 +59,7 @@ impl Console {
         ask(self.address, line, headers, body)
     }
 
-    fn with_token(&self) -> String {
+    pub(crate) fn with_token(&self) -> String {
         format!("Authorization: Bearer {}", self.token)
     }
 
