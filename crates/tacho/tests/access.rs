@@ -11,12 +11,13 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use tacho_access::{Memory, Users};
 use tacho_codec::{Connect, QoS, ReasonCode, Version};
-use tacho_testkit::{Client, connect, line_with, listening_address};
+use tacho_testkit::{Client, connect, line_with, listening_address, runtime_folder};
 use tempfile::TempDir;
 
 /// Runs `tacho` with this on standard input.
 fn tacho(arguments: &[&str], input: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", runtime_folder());
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("starts");
     // A command that needs no input may have ended.
@@ -275,6 +276,7 @@ struct Broker {
 impl Broker {
     fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.env("XDG_RUNTIME_DIR", runtime_folder());
         command.args(["broker", "--listen", "0", "--sys-interval-s", "0", "--shards", "1"]);
         command.args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

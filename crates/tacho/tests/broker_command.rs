@@ -6,7 +6,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tacho_codec::{Connect, QoS, ReasonCode, Version};
-use tacho_testkit::{Client, connect, line_with, listening_address, wait_until};
+use tacho_testkit::{Client, connect, line_with, listening_address, runtime_folder, wait_until};
 
 /// A broker whose log is read line by line; killed when dropped.
 struct Broker {
@@ -18,6 +18,7 @@ struct Broker {
 impl Broker {
     fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.env("XDG_RUNTIME_DIR", runtime_folder());
         command.args(["broker", "--sys-interval-s", "0", "--shards", "1"]).args(arguments);
         Self::start_command(command)
     }
@@ -238,6 +239,7 @@ fn the_log_goes_to_a_file_as_json_with_levels_by_area() {
     };
     configure("connections = 'debug'");
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", runtime_folder());
     command.args(["broker", "--config"]).arg(&config);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().expect("starts");
@@ -273,6 +275,7 @@ fn the_log_goes_to_a_file_as_json_with_levels_by_area() {
 fn a_log_file_that_cannot_be_opened_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", runtime_folder());
     command.args(["broker", "--listen", "127.0.0.1:0", "--log-file"]).arg(folder.path());
     let output = command.stdin(Stdio::null()).output().expect("runs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -331,6 +334,7 @@ fn a_changed_configuration_is_applied_as_far_as_it_can_be_and_a_bad_one_not_at_a
 #[test]
 fn a_variable_that_names_no_key_is_refused_and_a_flag_comes_first() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", runtime_folder());
     command.args(["broker", "--listen", "0"]).env("TACHO_BROKER__LIMITS__NONE", "hunter2");
     let output = command.stdin(Stdio::null()).output().expect("runs");
     let said = String::from_utf8_lossy(&output.stderr);

@@ -18,6 +18,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tacho_testkit::runs::code_of;
+use tacho_testkit::runtime_folder;
 
 use documents::{Document, commands, documents, inline, toml_called, words};
 
@@ -351,6 +352,7 @@ fn unset(arguments: &mut Vec<String>, flag: &str) {
 
 fn tacho() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", runtime_folder());
     command.stdin(Stdio::null());
     command
 }

@@ -20,6 +20,7 @@ const SECRETS: [&str; 6] = [
 
 fn tacho() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", tacho_testkit::runtime_folder());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.env_remove("TACHO_PASSWORD").env_remove("TACHO_USERNAME");
     command

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use tacho_codec::{Connect, ReasonCode, Version};
 use tacho_testkit::http::{StubAnswer, StubReply, StubService};
-use tacho_testkit::{Client, connect, line_with, listening_address};
+use tacho_testkit::{Client, connect, line_with, listening_address, runtime_folder};
 use tempfile::TempDir;
 
 /// In a file, in the environment, in a CONNECT, and in an answer of the backend.
@@ -38,6 +38,7 @@ fn configuration(folder: &TempDir, url: &str, keys: &str) -> PathBuf {
 
 fn tacho(config: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", runtime_folder());
     command.args(["broker", "--verbose", "--config"]).arg(config);
     command.env("BACKEND_KEY", "environment-s3cret").stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -10,13 +10,14 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tacho_testkit::runs::is_fair;
-use tacho_testkit::{line_with, listening_address};
+use tacho_testkit::{line_with, listening_address, runtime_folder};
 use tempfile::TempDir;
 
 const PASSWORD: &str = "l0gin-s3cret";
 
 fn tacho() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", runtime_folder());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.env_remove("TACHO_PASSWORD").env_remove("TACHO_USERNAME");
     command

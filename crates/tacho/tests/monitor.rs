@@ -9,12 +9,13 @@ use std::process::{Child, Command, Output, Stdio};
 
 use tacho_testkit::http::StubService;
 use tacho_testkit::runs::{GUIDE_MEASUREMENTS, assert_code};
-use tacho_testkit::wait_until;
+use tacho_testkit::{runtime_folder, wait_until};
 
 const TOKEN: &str = "a token of the tests";
 
 fn tacho(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", runtime_folder());
     command.args(arguments).env_remove("TACHO_MONITOR_TOKEN");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command

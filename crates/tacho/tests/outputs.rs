@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tacho_testkit::http::{StubAnswer, StubService};
 use tacho_testkit::runs::GUIDE_MEASUREMENTS;
-use tacho_testkit::wait_until;
+use tacho_testkit::{runtime_folder, wait_until};
 
 /// A load that any machine carries, of which no second counts as disturbed.
 const SMALL: [&str; 15] = [
@@ -33,6 +33,7 @@ const SMALL: [&str; 15] = [
 
 fn tacho(arguments: &[&str], more: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", runtime_folder());
     command.args(arguments).args(more).stdin(Stdio::null()).env_remove("TACHO_OUT");
     command.output().expect("starts")
 }
@@ -383,6 +384,7 @@ impl Drop for RunningBroker {
 /// Starts a broker; with its address.
 fn broker(arguments: &[&str]) -> (RunningBroker, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", runtime_folder());
     command.args(["broker", "--listen", "127.0.0.1:0", "--shards", "2"]).args(arguments);
     command.env_remove("TACHO_OUT").stdin(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("starts");

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tacho_codec::QoS;
-use tacho_testkit::BrokerProgram;
+use tacho_testkit::{BrokerProgram, runtime_folder};
 use tempfile::TempDir;
 
 /// A broker with the socket that it reports to; killed when dropped.
@@ -27,6 +27,7 @@ impl Service {
         let socket = UnixDatagram::bind(&path).expect("a socket");
         socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.env("XDG_RUNTIME_DIR", runtime_folder());
         command.args(["broker", "--listen", "127.0.0.1:0", "--shards", "2"]);
         command.env("NOTIFY_SOCKET", &path).env_remove("WATCHDOG_USEC").env_remove("WATCHDOG_PID");
         if let Some(watchdog) = watchdog {

@@ -35,6 +35,8 @@ pub mod packets;
 pub mod rng;
 #[cfg(feature = "tacho")]
 pub mod runs;
+#[cfg(feature = "tacho")]
+mod runtime_folder;
 #[cfg(feature = "strategies")]
 pub mod strategies;
 #[cfg(feature = "topic")]
@@ -57,6 +59,8 @@ pub use client::{ALL_QOS, Client, Received, TimedOut, VERSIONS, connect, packet,
 pub use disk_faults::{DiskFault, DiskFaultsSeen, FaultyDisk};
 #[cfg(feature = "codec")]
 pub use flooding_broker::{Flood, FloodingBroker};
+#[cfg(feature = "tacho")]
+pub use runtime_folder::runtime_folder;
 #[cfg(all(feature = "net", feature = "broker"))]
 pub use tunnel::{through, tunnel};
 pub use wait::{PATIENCE, QUIET, wait_until};

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Trial};
 use tacho_codec::{Connect, ConnectProperties, QoS, ReasonCode, Version};
-use tacho_testkit::{Client, connect, listening_address};
+use tacho_testkit::{Client, connect, listening_address, runtime_folder};
 
 /// Kinds of file systems, and their MiB: mkfs.xfs makes no smaller ones.
 const KINDS: [(&str, u64); 2] = [("ext4", 128), ("xfs", 300)];
@@ -93,6 +93,7 @@ struct KilledBroker {
 impl KilledBroker {
     fn on(data: &Path, shards: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.env("XDG_RUNTIME_DIR", runtime_folder());
         command.args(["broker", "--listen", "127.0.0.1:0", "--sys-interval-s", "0"]);
         command.args(["--shards", shards, "--data-dir"]).arg(data);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
+use tacho_testkit::runtime_folder;
 
 use crate::process::{Peer, Running, free_port, wait_for_port, wait_until};
 use crate::{TACHO, Verdict, trial};
@@ -359,7 +360,9 @@ fn delays() -> Verdict {
     wait_for_agents(&bus, 2)?;
     let port = free_port()?;
     let listen = format!("127.0.0.1:{port}");
-    let _broker = start(Command::new(TACHO).args(["broker", "--listen", &listen]))?;
+    let mut command = Command::new(TACHO);
+    command.args(["broker", "--listen", &listen]).env("XDG_RUNTIME_DIR", runtime_folder());
+    let _broker = start(&mut command)?;
     wait_for_port(port)?;
     for delay_ms in [1, 5, 50] {
         let near = delayed(listen.parse()?, Duration::from_millis(delay_ms))?;

@@ -100,6 +100,7 @@ fn run(host: &Host, more: &[&str]) -> Result<Value, Failed> {
     let program = env!("CARGO_BIN_EXE_tacho");
     let mut command = host.command(program);
     command.args(["broker", "--listen", &broker, "--allow-anonymous", "--shards", "1"]);
+    command.env("XDG_RUNTIME_DIR", tacho_testkit::runtime_folder());
     let _broker = Running::start(command)?;
     let mut command = host.command(program);
     command.args(["monitor", "--listen", &agent, "--token-file", &token]);

@@ -37,6 +37,7 @@ impl Broker {
         let port = free_port()?;
         let folder = tempfile::tempdir()?;
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.env("XDG_RUNTIME_DIR", tacho_testkit::runtime_folder());
         let listen = format!("{transport}://127.0.0.1:{port}");
         command.args(["broker", "--listen", &listen, "--shards", "2"]).args(arguments);
         if matches!(transport, "tls" | "wss") {

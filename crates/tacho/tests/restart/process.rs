@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use tacho_codec::{ConnectProperties, ReasonCode, Version};
 
-use tacho_testkit::{Client, FaultyDisk, connect, listening_address, wait_until};
+use tacho_testkit::{Client, FaultyDisk, connect, listening_address, runtime_folder, wait_until};
 
 /// A broker on a free port; killed when dropped.
 pub(crate) struct Process {
@@ -22,6 +22,7 @@ pub(crate) struct Process {
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+    command.env("XDG_RUNTIME_DIR", runtime_folder());
     command.args(["broker", "--listen", "127.0.0.1:0", "--sys-interval-s", "0"]).args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command

@@ -125,6 +125,7 @@ impl Pair {
             }
             Side::Ours => {
                 let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+                command.env("XDG_RUNTIME_DIR", tacho_testkit::runtime_folder());
                 command.args(["broker", "--quiet", "--config"]).arg(self.file("broker.toml"));
                 if self.durable {
                     command.arg("--data-dir").arg(self.file("data"));
