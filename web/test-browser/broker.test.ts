@@ -220,7 +220,9 @@ test("a password is in no address and in no storage, and warned of where it can 
   await page.getByText("goes over the network unencrypted").waitFor();
   await page.getByRole("button", { name: "Connect", exact: true }).click();
   await page.getByText("as meter").waitFor();
-  const stored = await page.evaluate(() => JSON.stringify([localStorage, sessionStorage, location.href, history.state]));
+  const stored = await page.evaluate(() =>
+    JSON.stringify([localStorage, sessionStorage, location.href, history.state]),
+  );
   assert.ok(!stored.includes("hunter2"));
   await page.locator(".connect summary").click();
   await page.getByLabel("Listener of the broker").selectOption({ index: 1 });

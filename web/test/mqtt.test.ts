@@ -111,7 +111,8 @@ test("packets are found in whatever pieces they come, and too large ones are ref
   for (let size = 1; size <= all.length; size += 1) {
     const stream = new PacketStream(100);
     const found = [];
-    for (let at = 0; at < all.length; at += size) found.push(...stream.take(all.subarray(at, at + size)));
+    for (let at = 0; at < all.length; at += size)
+      found.push(...stream.take(all.subarray(at, at + size)));
     assert.deepEqual(found.map(({ first }) => first), [0xd0, 0x30, 0xd0], `pieces of ${size}`);
   }
   assert.throws(() => new PacketStream(100).take(bytes("30 64")), Malformed);
@@ -293,9 +294,11 @@ test("the newest messages are kept with the beginnings of their payloads, and th
   const row = { timeMs: 0, isOut: false, topic: "a", qos: 0 as const, retain: false, dup: false, answer: null };
   for (let index = 0; index < MESSAGES_MAX + 3; index += 1)
     log.add({ ...row, payload: new Uint8Array(PAYLOAD_BYTES_MAX + 1) });
-  assert.deepEqual([log.rows().length, log.dropped, log.received], [MESSAGES_MAX, 3, MESSAGES_MAX + 3]);
-  assert.deepEqual([log.rows()[0]!.number, log.rows()[0]!.payload.length], [MESSAGES_MAX + 3, PAYLOAD_BYTES_MAX]);
-  assert.equal(log.rows()[0]!.payloadBytes, PAYLOAD_BYTES_MAX + 1);
+  const all = MESSAGES_MAX + 3;
+  assert.deepEqual([log.rows().length, log.dropped, log.received], [MESSAGES_MAX, 3, all]);
+  const { number, payload, payloadBytes } = log.rows()[0]!;
+  assert.deepEqual([number, payload.length], [all, PAYLOAD_BYTES_MAX]);
+  assert.equal(payloadBytes, PAYLOAD_BYTES_MAX + 1);
   log.clear();
   assert.deepEqual([log.rows().length, log.dropped], [0, 0]);
 });

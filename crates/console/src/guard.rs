@@ -13,7 +13,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
     form-action 'none'; frame-ancestors 'none'";
 
 /// The same for the page from which a user connects to brokers by WebSocket. Their addresses are
-/// chosen while the page is open, and the policy of an open page cannot change: so it names no hosts.
+/// chosen while the page is open, and the policy of an open page cannot change: it names no hosts.
 pub(crate) const SOCKET_POLICY: &str = "default-src 'none'; script-src 'self'; \
     style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self' ws: wss:; \
     frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -14,8 +14,8 @@ use http_body::{Frame, SizeHint};
 use crate::places::Place;
 use crate::unread::Unread;
 
-/// Notes that the connection has asked, and that its answer is complete. The connection ends with it
-/// if the operation has left more of the request than is worth reading.
+/// Notes that the connection has asked, and that its answer is complete. The connection ends with
+/// it if the operation has left more of the request than is worth reading.
 pub(crate) async fn note(
     ConnectInfo(place): ConnectInfo<Place>,
     mut request: Request,

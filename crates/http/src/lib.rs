@@ -9,8 +9,8 @@
 //!   it has no complete request, or its peer does not read the answer. It is the one that has
 //!   waited longest, among those of the address with most of them. A connection whose answer is in
 //!   the making never gives way.
-//! - Of a body that an operation leaves unread little is read, so that the connection can go on; that
-//!   of a longer one ends with the answer.
+//! - Of a body that an operation leaves unread little is read, so that the connection can go on;
+//!   that of a longer one ends with the answer.
 //! - Requests, answers and pauses between them have deadlines, and a request has a limit of bytes.
 //!
 //! A request that arrives soon after its connection is therefore answered whatever other

@@ -1,5 +1,5 @@
 //! Bodies that an operation does not read, because it needs none or refuses the request. Left where
-//! they are, they would be taken for the next request of the connection, so that it could not go on.
+//! they are, they would be taken for the next request, so that the connection could not go on.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-// A broker at the other end of the WebSockets that a page opens: it takes every client but `banned`,
-// and sends what is published to all whose filters match word for word or by `#`.
+// A broker at the other end of the WebSockets that a page opens: it takes every client but
+// `banned`, and sends what is published to all whose filters match word for word or by `#`.
 
 import type { Page, WebSocketRoute } from "playwright-core";
 
@@ -39,7 +39,8 @@ function answer(peers: Set<Peer>, peer: Peer, message: Buffer): void {
       peer.version = body[6]!;
       const isBanned = body.includes("banned");
       const code = isBanned ? (peer.version === 5 ? 0x8a : 5) : 0;
-      socket.send(packet(0x20, Buffer.of(0, code), peer.version === 5 ? Buffer.of(0) : Buffer.alloc(0)));
+      const properties = peer.version === 5 ? Buffer.of(0) : Buffer.alloc(0);
+      socket.send(packet(0x20, Buffer.of(0, code), properties));
       return isBanned ? void socket.close() : undefined;
     }
     case 3: {
@@ -50,7 +51,8 @@ function answer(peers: Set<Peer>, peer: Peer, message: Buffer): void {
       const isRefused = topic.startsWith("$SYS");
       if (qos === 1) {
         const own = body.subarray(2 + length, 4 + length);
-        socket.send(packet(0x40, own, ...(peer.version === 5 ? [Buffer.of(isRefused ? 0x87 : 0)] : [])));
+        const answered = peer.version === 5 ? [Buffer.of(isRefused ? 0x87 : 0)] : [];
+        socket.send(packet(0x40, own, ...answered));
       }
       if (isRefused) return;
       for (const other of peers) {
@@ -64,7 +66,8 @@ function answer(peers: Set<Peer>, peer: Peer, message: Buffer): void {
       const filter = body.subarray(4 + none.length, body.length - 1).toString();
       const isRefused = filter.startsWith("secret");
       if (!isRefused) peer.filters.add(filter);
-      socket.send(packet(0x90, id, none, Buffer.of(isRefused ? (peer.version === 5 ? 0x87 : 0x80) : body.at(-1)!)));
+      const refusal = peer.version === 5 ? 0x87 : 0x80;
+      socket.send(packet(0x90, id, none, Buffer.of(isRefused ? refusal : body.at(-1)!)));
       return;
     }
     case 10: {

@@ -187,7 +187,8 @@ export const broker = {
   websocket: {
     new: "New connection",
     help: "Connects from this browser by WebSocket, as a client of MQTT: what it may do follows from its login, not from the token of the console. Connections, messages and passwords are nowhere but in this page, and gone when it is left.",
-    full: (count: number) => `There are ${count} connections, as many as this page has. Remove one to add another.`,
+    full: (count: number) =>
+      `There are ${count} connections, as many as this page has. Remove one to add another.`,
     listener: "Listener of the broker", other: "another address", address: "Address",
     addressHelp: "ws://HOST:PORT/PATH, or wss:// for TLS; without a path /mqtt is used.",
     noListener: "The broker has no WebSocket listener. Write ws://HOST:PORT/PATH of another one.",
@@ -202,7 +203,8 @@ export const broker = {
       password: "MQTT 3.1.1 has no password without a user.",
       expiry: "Write a time such as 30s, 10m or 24h.",
     },
-    closedToPage: (origin: string) => `This listener does not admit web pages of ${origin}: add it to its origins.`,
+    closedToPage: (origin: string) =>
+      `This listener does not admit web pages of ${origin}: add it to its origins.`,
     readable: "The password goes over the network unencrypted: use a wss listener.",
     connect: "Connect", disconnect: "Disconnect", again: "Connect again", remove: "Remove",
     unnamed: "without an identifier", as: (user: string) => `as ${user}`,
@@ -210,7 +212,9 @@ export const broker = {
     present: "The broker had kept the session: its subscriptions of earlier are still there, also those that are not listed here.",
     endings: {
       silence: "The broker does not answer.", broken: "The connection broke.",
-      unreached: (origin: string) => `The connection could not be made, and a browser does not say why. Check that the listener is open and the path is right, that its origins admit ${origin}, and with wss that this browser trusts the certificate.`,
+      unreached: (origin: string) =>
+        "The connection could not be made, and a browser does not say why. Check that the listener is open and the path is right, " +
+        `that its origins admit ${origin}, and with wss that this browser trusts the certificate.`,
       fault: "What the broker sends is not MQTT:",
       refused: (why: string) => `The broker refuses the connection: ${why}.`,
       server: (why: string) => `The broker has ended the connection: ${why}.`,

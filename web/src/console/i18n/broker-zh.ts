@@ -207,7 +207,9 @@ export const broker: BrokerWords = {
     present: "Broker 保留了会话：之前的订阅仍然有效，包括此处未列出的订阅。",
     endings: {
       silence: "Broker 没有应答。", broken: "连接已中断。",
-      unreached: (origin) => `无法建立连接，浏览器不说明原因。请检查监听器是否打开、路径是否正确、其 origins 是否允许 ${origin}；使用 wss 时，浏览器是否信任证书。`,
+      unreached: (origin) =>
+        "无法建立连接，浏览器不说明原因。请检查监听器是否打开、路径是否正确、" +
+        `其 origins 是否允许 ${origin}；使用 wss 时，浏览器是否信任证书。`,
       fault: "Broker 发送的内容不是 MQTT：",
       refused: (why) => `Broker 拒绝连接：${why}。`,
       server: (why) => `Broker 结束了连接：${why}。`,
