@@ -155,6 +155,72 @@ test("a bridge is paused and runs again", options, async () => {
   assert.deepEqual(server.changes, ["POST broker/bridges/cloud", "POST broker/bridges/cloud"]);
 });
 
+test("a bridge is tested, made and removed by a form", options, async () => {
+  await page.goto(`${server.address}/broker/bridges`);
+  await page.getByRole("button", { name: "Add a bridge" }).click();
+  const dialog = page.locator("dialog");
+  const make = dialog.getByRole("button", { name: "Make the bridge" });
+  await dialog.getByLabel("Name", { exact: true }).fill("no name");
+  await dialog.getByText("are a name.").waitFor();
+  assert.ok(await make.isDisabled());
+  await dialog.getByLabel("Name", { exact: true }).fill("cloud");
+  await dialog.getByLabel("Address of the remote broker").fill("mqtt://nowhere:1883");
+  await dialog.getByLabel("Password").fill("hunter2");
+  await dialog.getByLabel("Topic filter").fill("sensors/#");
+  await dialog.getByRole("button", { name: "Test", exact: true }).click();
+  await dialog.getByText("the name is not known").waitFor();
+  await make.click();
+  await dialog.getByText("there is a bridge 'cloud' already").waitFor();
+  await dialog.getByLabel("Name", { exact: true }).fill("site");
+  await dialog.getByLabel("Address of the remote broker").fill("mqtts://b.example:8883");
+  await dialog.getByRole("button", { name: "Test", exact: true }).click();
+  await dialog.getByText("accepted", { exact: true }).waitFor();
+  await make.click();
+  await page.getByRole("heading", { name: "site" }).waitFor();
+  await page.getByRole("button", { name: "Test: cloud" }).click();
+  await page.getByText("42 ms").waitFor();
+  await page.getByRole("button", { name: "Remove: site" }).click();
+  await page.locator("dialog").getByLabel("Drop the 15 messages").check();
+  await page.locator("dialog").getByRole("button", { name: "Remove" }).click();
+  await page.getByText("The bridge site is removed.").waitFor();
+  // That of a file is not removed here.
+  assert.equal(await page.getByRole("button", { name: "Remove: cloud" }).count(), 0);
+});
+
+test("the broker is drained once that is confirmed, and takes clients again", options, async () => {
+  await page.goto(`${server.address}/broker`);
+  await page.getByRole("button", { name: "Drain …" }).click();
+  const dialog = page.locator("dialog");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  assert.deepEqual(server.changes, []);
+  await page.getByRole("button", { name: "Drain …" }).click();
+  await dialog.getByLabel("Deadline").fill("soon");
+  const act = dialog.getByRole("button", { name: "Drain and end the broker" });
+  assert.ok(await act.isDisabled());
+  await dialog.getByLabel("Deadline").fill("10s");
+  await act.click();
+  await dialog.getByText("the wait must be shorter").waitFor();
+  await dialog.getByLabel("Deadline").fill("5m");
+  await dialog.getByLabel("Server reference").fill("b.example:8883");
+  await dialog.getByLabel("The broker stays").check();
+  await dialog.getByRole("button", { name: "Drain the broker" }).click();
+  await page.getByText("8,200 clients are connected, 2,200 were disconnected.").waitFor();
+  await page.getByText("Clients are sent to b.example:8883. It stays without clients.").waitFor();
+  await page.getByRole("button", { name: "Take clients again" }).click();
+  await page.getByRole("button", { name: "Drain …" }).waitFor();
+});
+
+test("a backup is begun, followed, and says where it lies", options, async () => {
+  await page.goto(`${server.address}/broker`);
+  await page.getByLabel("Back up into").fill("backups");
+  await page.getByRole("button", { name: "Back up", exact: true }).click();
+  await page.getByText("beginning with /").waitFor();
+  await page.getByLabel("Back up into").fill("/var/backups/tacho/1");
+  await page.getByRole("button", { name: "Back up", exact: true }).click();
+  await page.getByText("Up to commit").waitFor();
+  await page.locator("code", { hasText: "/var/backups/tacho/1" }).waitFor();
+});
+
 test("two connections publish to each other, and say what the broker answers", options, async () => {
   const remote = await mqtt(page);
   await page.goto(`${server.address}/broker/events`);
@@ -249,6 +315,16 @@ test("viewers see everything and change nothing", options, async () => {
     await page.goto(`${server.address}/broker/access`);
     await page.getByText("sends garbage").waitFor();
     assert.equal(await page.getByRole("button", { name: "Ban", exact: true }).count(), 0);
+    await page.goto(`${server.address}/broker/bridges`);
+    await page.getByRole("heading", { name: "cloud" }).waitFor();
+    await settled(page);
+    for (const name of ["Add a bridge", "Test: cloud", "Pause: cloud"])
+      assert.equal(await page.getByRole("button", { name, exact: true }).count(), 0, name);
+    await page.goto(`${server.address}/broker`);
+    await page.getByText("none since the start").waitFor();
+    await settled(page);
+    for (const name of ["Back up", "Drain …"])
+      assert.equal(await page.getByRole("button", { name, exact: true }).count(), 0, name);
     await page.goto(`${server.address}/broker/trace?client_id=meter-00006`);
     await page.getByText("needs the token of an operator").waitFor();
     assert.equal(await page.getByRole("button", { name: "Start trace" }).count(), 0);

@@ -231,6 +231,44 @@ const SCREENS: Screen[] = [
     path: "/broker/bridges",
     act: (page) => page.locator(".bridge summary").first().click(),
   },
+  {
+    name: "broker-bridge-form",
+    path: "/broker/bridges",
+    act: async (page) => {
+      await page.locator(".page-broker .filters .button").click();
+      await page.locator("dialog input[type=text]").nth(0).fill("site");
+      await page.locator("dialog input[type=text]").nth(1).fill("mqtts://b.example:8883");
+      await page.locator(".bridge-rule input").first().fill("sensors/#");
+      await page.locator("dialog .buttons .button").nth(1).click();
+      await page.locator(".trial").waitFor();
+    },
+  },
+  {
+    name: "broker-drain",
+    path: "/broker",
+    act: async (page) => {
+      await page.locator(".maintenance .danger").click();
+      await page.locator("dialog input").first().waitFor();
+    },
+  },
+  {
+    name: "broker-drained",
+    path: "/broker",
+    server: { runs: 1 },
+    act: async (page) => {
+      await page.locator(".maintenance, .notice.drain").first().waitFor();
+      // The data of the server stay as they are from view to view.
+      if ((await page.locator(".notice.drain").count()) === 0) {
+        await page.locator(".maintenance .danger").click();
+        await page.locator("dialog .danger").click();
+      }
+      await page.locator(".notice.drain").waitFor();
+      const field = page.locator(".backup input");
+      await field.fill("/var/backups/tacho/monday");
+      await page.locator(".backup .button").click();
+      await page.locator(".backup code").waitFor();
+    },
+  },
   { name: "broker-bridges-empty", path: "/broker/bridges", server: { broker: { isEmpty: true } } },
   { name: "broker-access", path: "/broker/access", isTable: true },
   { name: "broker-access-viewer", path: "/broker/access", server: { role: "viewer" } },

@@ -3,6 +3,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 import { endpoint, failureOf } from "../src/console/api";
+import { NEW_BRIDGE, NEW_RULE, configurationOf, faultsOf } from "../src/console/broker/bridge-draft";
 import { hostOf } from "../src/console/broker/client";
 import { pathOf, ratesOf, timeTicks } from "../src/console/broker/history-chart";
 import { wordsOf } from "../src/console/i18n";
@@ -318,4 +319,23 @@ test("counts become rates, and a restart of the broker interrupts them", () => {
   assert.equal(hostOf("[::1]:1883"), "::1");
   assert.equal(hostOf("192.0.2.7:40000"), "192.0.2.7");
   assert.equal(hostOf(null), "");
+});
+
+test("a bridge of the form is what the broker takes, and what is missing is named", () => {
+  const draft = {
+    ...NEW_BRIDGE, name: " site ", address: "mqtts://b.example:8883", password: " x ", ca: "/ca.pem", connections: "4",
+    rules: [
+      { ...NEW_RULE, filter: "sensors/#", topic: "sites/7/${topic}" },
+      { ...NEW_RULE, direction: "ingress" as const, filter: "commands/#", qos: "1" as const },
+      NEW_RULE,
+    ],
+  };
+  assert.deepEqual(faultsOf(draft), []);
+  assert.deepEqual(configurationOf(draft), {
+    name: "site", address: "mqtts://b.example:8883", version: "5", password: " x ", tls: { ca: "/ca.pem" }, connections: 4,
+    egress: [{ filter: "sensors/#", topic: "sites/7/${topic}" }],
+    ingress: [{ filter: "commands/#", qos: 1 }],
+  });
+  assert.deepEqual(faultsOf(NEW_BRIDGE), ["name", "address", "rules"]);
+  assert.deepEqual(faultsOf({ ...draft, name: "a/b", address: "http://b", connections: "0" }), ["name", "address", "connections"]);
 });

@@ -4,11 +4,13 @@ import type { ServerResponse } from "node:http";
 
 import type {
   Alarms,
+  Backup,
   BanRow,
   Bridge,
   Client,
   ClientRow,
   ConfigValue,
+  Drain,
   GroupRow,
   History,
   RetainedRow,
@@ -184,6 +186,9 @@ export class MockBroker {
   private gone = new Set<string>();
   private paused = new Set<string>();
   private deleted = new Set<string>();
+  private made: Bridge[] = [];
+  private drain: Drain = { phase: "off", clients_left: 10_400, disconnected: 0, ends: false };
+  private backup: Backup = { phase: "none" };
   private streams = new Set<ServerResponse>();
 
   constructor(private readonly options: BrokerOptions) {}
@@ -213,6 +218,14 @@ export class MockBroker {
     if (method === "DELETE" && first === "retained") return this.deleteRetained(query);
     if (method === "POST" && first === "reload")
       return [200, { certificates: "no certificates", access: "users and rules are unchanged", others: "other settings change at the next start" }];
+    if (method === "POST" && (first === "bridge-test" || third === "test")) return trial(second ?? String(body["name"]), String(body["address"] ?? "mqtts://broker.example:8883"));
+    if (method === "POST" && first === "bridges" && second === undefined) return this.make(body);
+    if (method === "DELETE" && first === "bridges") {
+      this.made = this.made.filter(({ name }) => name !== second);
+      return [204, null];
+    }
+    if (first === "drain" && method !== "GET") return this.drained(method, body);
+    if (method === "POST" && first === "backup") return this.back(String(body["directory"]));
     if (method === "POST" && first === "bridges") {
       const { mode } = body as { mode: string };
       if (mode === "paused") this.paused.add(second ?? "");
@@ -238,7 +251,7 @@ export class MockBroker {
       case "groups": return [200, { groups: this.options.isEmpty ? [] : GROUPS }];
       case "group": return [200, { ...GROUPS[0], filter: query.get("filter"), member_list: this.subscribers().map((row) => ({ ...row, inflight: 4, queue_len: 0 })), cut: false }];
       case "retained": return this.retained(second, query);
-      case "bridges": return [200, { bridges: this.options.isEmpty ? [] : BRIDGES.map((row) => ({ ...row, mode: this.paused.has(row.name) ? "paused" : "running" })) }];
+      case "bridges": return [200, { bridges: this.options.isEmpty ? [] : [...this.made, ...BRIDGES].map((row) => ({ ...row, mode: this.paused.has(row.name) ? "paused" : "running" })) }];
       case "explain": {
         const allowed = query.get("topic")?.startsWith("in/") ?? false;
         return [200, {
@@ -246,6 +259,13 @@ export class MockBroker {
           allowed, why: allowed ? "/etc/tacho/rules.toml:12" : "no rule of /etc/tacho/rules.toml allows it",
           of_session: !query.has("user"),
         }];
+      }
+      case "drain": return [200, this.drain];
+      case "backup": {
+        const { backup } = this;
+        // It is done once it was asked for.
+        if (backup.phase === "running") this.backup = { ...backup, phase: "done", commit: 912_004, segments: 11, linked_bytes: 620e6, copied_bytes: 20e6, took_ms: 84 };
+        return [200, backup];
       }
       case "alarms": return [200, this.options.isEmpty ? { active: [], past: [] } : ALARMS];
       case "trace": return this.trace(query, response);
@@ -344,6 +364,32 @@ export class MockBroker {
     return [204, null];
   }
 
+  private make(body: Record<string, unknown>): Answer {
+    const { name, address } = body as { name: string; address: string };
+    if (name === "cloud") return refused(409, "there is a bridge 'cloud' already", "已有桥接“cloud”");
+    this.made = [{ name, remote: address, source: "api", state: "up", connected: 1, ...figures(0), connections: [{ connection: 1, state: "up", for_s: 1, ...figures(0) }] }];
+    return [201, { name, lasting: true, warnings: [] }];
+  }
+
+  private drained(method: string, body: Record<string, unknown>): Answer {
+    if (method === "DELETE") this.drain = { phase: "off", clients_left: 10_400, disconnected: 0, ends: false };
+    else if (Number(body["wait_s"]) >= Number(body["deadline_s"]))
+      return [400, { error: { field: "wait_s", message: `the wait must be shorter than \`deadline_s\`, ${body["deadline_s"]}`, message_zh: "等待必须短于 `deadline_s`" } }];
+    else
+      this.drain = {
+        phase: "disconnecting", clients_left: 8_200, disconnected: 2_200, ends: body["keep"] !== true,
+        server_reference: (body["server_reference"] as string | undefined) ?? null, left_s: 240,
+      };
+    return [200, this.drain];
+  }
+
+  private back(directory: string): Answer {
+    if (!directory.startsWith("/"))
+      return [400, { error: { field: "directory", message: "write the path of a directory on the broker's host, beginning with /", message_zh: "请填写 Broker 主机上目录的路径，以 / 开头" } }];
+    this.backup = { phase: "running", directory };
+    return [200, this.backup];
+  }
+
   private follow(response: ServerResponse): void {
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
     this.streams.add(response);
@@ -390,6 +436,12 @@ export class MockBroker {
     const json = JSON.stringify({ time_ms: Date.now(), ...event });
     for (const stream of this.streams) stream.write(`data: ${json}\n\n`);
   }
+}
+
+function trial(name: string, address: string): Answer {
+  const accepted = !address.includes("nowhere");
+  const why = accepted ? null : "nowhere:1883: the name is not known";
+  return [200, { name, remote: address, accepted, address: accepted ? "192.0.2.9:8883" : null, certificate_verified: address.startsWith("mqtts") ? true : null, reason_code: accepted ? 0 : null, reason: accepted ? "success" : null, problem: why, took_ms: 42 }];
 }
 
 function refused(status: number, message: string, zh: string): Answer {

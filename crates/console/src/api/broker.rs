@@ -1,7 +1,9 @@
 //! Requests that the pages of a broker make, passed on to it.
 //!
-//! Only what is listed here is: keys of the management API stay with `tacho ctl`, and what only
-//! administrators of the broker may do is not for operators of the console.
+//! Only what is listed here is: keys of the management API stay with `tacho ctl`, since they outlive
+//! what they were made for. Operators of the console can run commands as its user, who has the
+//! socket or the key: what the broker allows that one is passed on for them, also what is for
+//! administrators of the broker.
 
 use std::io;
 use std::time::Duration;
@@ -33,12 +35,14 @@ const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// How long the rest of an answer may take.
 const BODY_TIME: Duration = Duration::from_secs(30);
 /// What all may see, by the first part of the path.
-const VIEWS: [&str; 22] = [
+const VIEWS: [&str; 24] = [
     "alarms",
+    "backup",
     "bans",
     "bridges",
     "clients",
     "config",
+    "drain",
     "events",
     "explain",
     "group",
@@ -60,13 +64,18 @@ const VIEWS: [&str; 22] = [
 /// What only operators of the console may see: a trace shows what clients send.
 const TRACE: &str = "trace";
 /// What operators of the console may change, by the first part of the path.
-const CHANGES: [(Method, &str); 7] = [
+const CHANGES: [(Method, &str); 12] = [
+    (Method::POST, "backup"),
+    (Method::POST, "bridge-test"),
     (Method::POST, "bridges"),
+    (Method::DELETE, "bridges"),
     (Method::DELETE, "clients"),
     (Method::DELETE, "retained"),
     (Method::POST, "publish"),
     (Method::POST, "bans"),
     (Method::DELETE, "bans"),
+    (Method::POST, "drain"),
+    (Method::DELETE, "drain"),
     (Method::POST, "reload"),
 ];
 /// The kind of an answer without an end.
@@ -154,8 +163,6 @@ fn is_passed_on(role: Role, method: &Method, target: &str) -> bool {
     match *method {
         Method::GET if first == TRACE => role >= Role::Operator,
         Method::GET => VIEWS.contains(&first),
-        // One that is there is paused; to make one is for administrators of the broker.
-        Method::POST if rest.split('?').next() == Some("bridges") => false,
         _ => CHANGES.iter().any(|(known, part)| known == method && *part == first),
     }
 }
@@ -204,6 +211,9 @@ mod tests {
         assert!(passes(Method::DELETE, "/api/v1/broker/clients/a?session=end"));
         assert!(passes(Method::POST, "/api/v1/broker/publish"));
         assert!(passes(Method::POST, "/api/v1/broker/bridges/cloud"));
+        assert!(passes(Method::POST, "/api/v1/broker/bridges?replace=true"));
+        assert!(passes(Method::DELETE, "/api/v1/broker/bridges/cloud?discard=true"));
+        assert!(passes(Method::POST, "/api/v1/broker/drain"));
         assert!(passes(Method::GET, "/api/v1/broker/trace?client_id=a"));
         let seen = |target: &str| is_passed_on(Role::Viewer, &Method::GET, target);
         assert!(seen("/api/v1/clients") && !seen("/api/v1/trace?client_id=a"));
@@ -213,9 +223,8 @@ mod tests {
             (Method::POST, "clients"),
             (Method::PATCH, "clients/a"),
             (Method::POST, "users"),
-            (Method::POST, "bridges"),
-            (Method::POST, "bridges?replace=true"),
-            (Method::DELETE, "bridges/cloud"),
+            (Method::POST, "bridge-tests"),
+            (Method::DELETE, "backup"),
         ] {
             assert!(!passes(method, &format!("{PREFIX}/{asked}")), "{asked}");
         }

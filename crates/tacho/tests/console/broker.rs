@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tacho_codec::{QoS, ReasonCode};
 use tacho_testkit::{BrokerProgram, line_with};
 
-use crate::client::{Console, next_event};
+use crate::client::{Console, next_event, until};
 use crate::folder;
 
 const VIEWER: &str = "0123456789abcdef";
@@ -101,6 +101,12 @@ fn viewers_of_the_console_only_look_and_keys_stay_where_they_are() {
         "POST /api/v1/broker/publish",
         "POST /api/v1/broker/bans",
         "POST /api/v1/broker/reload",
+        "POST /api/v1/broker/drain",
+        "DELETE /api/v1/broker/drain",
+        "POST /api/v1/broker/backup",
+        "POST /api/v1/broker/bridges",
+        "POST /api/v1/broker/bridge-test",
+        "DELETE /api/v1/broker/bridges/cloud",
         "DELETE /api/v1/broker/clients/c",
         "DELETE /api/v1/broker/retained?topic=a",
     ] {
@@ -114,6 +120,71 @@ fn viewers_of_the_console_only_look_and_keys_stay_where_they_are() {
     assert_eq!(other.read("/broker")["place"], Value::Null);
     let refused = other.get("/broker/status");
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (404, &json!("manage.none")));
+}
+
+#[test]
+fn bridges_are_made_and_tested_and_the_broker_backed_up_and_drained_through_the_console() {
+    let place = folder();
+    let (remote, _) = broker(place.path(), &[]);
+    let own = place.path().join("own");
+    fs::create_dir(&own).expect("creates");
+    let data = own.join("data");
+    let store = own.join("store");
+    let flags = ["--data-dir", text(&data), "--management-store", text(&store)];
+    let (broker, socket) = broker(&own, &flags);
+    let console = console(place.path(), &["--manage", text(&socket)]);
+
+    let address = format!("mqtt://{}", remote.address);
+    let bridge = json!({"name": "site", "address": address, "egress": [{"filter": "out/#"}]});
+    let trial = console.post("/broker/bridge-test", &bridge).json();
+    assert_eq!((&trial["accepted"], &trial["problem"]), (&json!(true), &Value::Null));
+    let made = console.post("/broker/bridges", &bridge);
+    assert_eq!((made.status, &made.json()["lasting"]), (201, &json!(true)));
+    let mut far = remote.connected("far");
+    far.subscribe("out/#", QoS::AtLeastOnce);
+    until("the bridge is up", || {
+        let bridges = console.read("/broker/bridges");
+        (bridges["bridges"][0]["state"] == "up").then_some(())
+    });
+    let message = json!({"topic": "out/1", "payload": "over there", "qos": 1});
+    assert_eq!(console.post("/broker/publish", &message).status, 200);
+    assert_eq!(far.receive_and_ack().payload, b"over there");
+    let tested = console.post("/broker/bridges/site/test", &json!({})).json();
+    assert_eq!(tested["accepted"], true);
+    let removed = console.send("DELETE", "/broker/bridges/site?discard=true", &Value::Null);
+    assert_eq!(removed.status, 204);
+    let wrong = json!({"name": "site", "address": "here", "egress": [{"filter": "a"}]});
+    let refused = console.post("/broker/bridges", &wrong);
+    assert_eq!((refused.status, &refused.json()["error"]["field"]), (400, &json!("bridge")));
+
+    let directory = place.path().join("backup");
+    let begun = console.post("/broker/backup", &json!({"directory": directory}));
+    assert_eq!((begun.status, &begun.json()["phase"]), (200, &json!("running")));
+    let done = until("the backup is done", || {
+        let status = console.read("/broker/backup");
+        (status["phase"] != "running").then_some(status)
+    });
+    assert_eq!((&done["phase"], &done["directory"]), (&json!("done"), &json!(directory)));
+    assert!(directory.is_dir());
+    let refused = console.post("/broker/backup", &json!({"directory": "here"}));
+    let error = &refused.json()["error"];
+    assert_eq!((refused.status, &error["field"]), (400, &json!("directory")));
+    assert_eq!(error["code"], "manage.backup_directory");
+
+    let mut client = broker.connected("c");
+    let late = json!({"wait_s": 9, "deadline_s": 9});
+    let refused = console.post("/broker/drain", &late);
+    let error = &refused.json()["error"];
+    assert_eq!((refused.status, &error["code"]), (400, &json!("manage.drain_wait")));
+    let drain = json!({"wait_s": 0, "keep": true, "server_reference": "b.example:8883"});
+    assert_eq!(console.post("/broker/drain", &drain).status, 200);
+    assert_eq!(client.expect_disconnect(), ReasonCode::USE_ANOTHER_SERVER);
+    until("it is drained", || {
+        (console.read("/broker/drain")["phase"] == "drained").then_some(())
+    });
+    let ended = console.send("DELETE", "/broker/drain", &Value::Null);
+    assert_eq!((ended.status, &ended.json()["phase"]), (200, &json!("off")));
+    broker.connected("again");
 }
 
 #[test]

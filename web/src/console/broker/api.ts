@@ -35,9 +35,19 @@ export function useBroker<T>(
   return useLoad<T>(key, (signal) => ask<T>(pieces, query, signal), keep);
 }
 
-// Whether the viewer may change something at the broker: by the token, and by the console's key.
-export function useMayOperate(): boolean {
+// What the viewer may do at the broker: by the token, and by the console's key.
+function useRole(): string {
   const isOperator = useIsOperator();
   const session = useBroker<{ role: string }>(["session"], {}, true);
-  return isOperator && session.data !== null && session.data.role !== "viewer";
+  return isOperator && session.data !== null ? session.data.role : "viewer";
+}
+
+// Whether the viewer may change something.
+export function useMayOperate(): boolean {
+  return useRole() !== "viewer";
+}
+
+// Whether the viewer may also do what is for administrators of the broker.
+export function useMayAdminister(): boolean {
+  return useRole() === "administrator";
 }

@@ -9,9 +9,12 @@ import { complain, say } from "../parts/toast";
 import { Chip } from "../parts/verdict";
 import type { Tone } from "../parts/verdict";
 import { count, size, span } from "../show";
-import { act, useMayOperate } from "./api";
+import { act, useMayAdminister, useMayOperate } from "./api";
+import { BridgeForm } from "./bridge-form";
+import { BridgeRemoval } from "./bridge-removal";
+import { TrialResult } from "./bridge-trial";
 import { Facts, Table } from "./parts";
-import type { Bridge, BridgeMode, BridgeState } from "./types";
+import type { Bridge, BridgeMode, BridgeState, BridgeTrial } from "./types";
 import { usePolled } from "./use-polled";
 
 const TONES: Record<BridgeState, Tone> = {
@@ -30,6 +33,8 @@ export function BridgesPage() {
   const t = useWords();
   const words = t.broker.bridges;
   const bridges = usePolled<{ bridges: Bridge[] }>(["bridges"], 5);
+  const mayAdminister = useMayAdminister();
+  const [isMade, setMade] = useState(false);
   if (bridges.data === null)
     return bridges.error ? (
       <Failure error={bridges.error} retry={bridges.reload} />
@@ -39,20 +44,53 @@ export function BridgesPage() {
   return (
     <>
       {bridges.error && <Failure error={bridges.error} retry={bridges.reload} />}
+      {mayAdminister && (
+        <div class="filters">
+          <span class="filler" />
+          <button type="button" class="button" onClick={() => setMade(true)}>
+            <Icon name="plus" />
+            {words.form.title}
+          </button>
+        </div>
+      )}
+      {isMade && (
+        <BridgeForm
+          close={() => setMade(false)}
+          done={() => {
+            setMade(false);
+            bridges.reload();
+          }}
+        />
+      )}
       {bridges.data.bridges.length === 0 && (
         <Empty icon="link" title={words.emptyTitle} text={words.emptyText} />
       )}
       {bridges.data.bridges.map((bridge) => (
-        <BridgeCard key={bridge.name} bridge={bridge} reload={bridges.reload} />
+        <BridgeCard
+          key={bridge.name}
+          bridge={bridge}
+          mayAdminister={mayAdminister}
+          reload={bridges.reload}
+        />
       ))}
     </>
   );
 }
 
-function BridgeCard({ bridge, reload }: { bridge: Bridge; reload: () => void }) {
+function BridgeCard({
+  bridge,
+  mayAdminister,
+  reload,
+}: {
+  bridge: Bridge;
+  mayAdminister: boolean;
+  reload: () => void;
+}) {
   const t = useWords();
   const language = useLanguage();
   const words = t.broker.bridges;
+  const [trial, setTrial] = useState<BridgeTrial | null>(null);
+  const [isDoomed, setDoomed] = useState(false);
   const dropped = Object.entries(bridge).flatMap(([name, value]) =>
     name.startsWith("dropped_") && typeof value === "number" && value > 0
       ? [[t.broker.reasons[name.slice("dropped_".length)] ?? name, count(value)] as [string, string]]
@@ -71,8 +109,33 @@ function BridgeCard({ bridge, reload }: { bridge: Bridge; reload: () => void }) 
           <span>{bridge.remote}</span>
           <span>{words.up(bridge.connected, bridge.connections.length)}</span>
         </span>
-        <ModeButtons bridge={bridge} reload={reload} />
+        <span class="buttons">
+          <ModeButtons bridge={bridge} reload={reload} />
+          <TestButton bridge={bridge} tested={setTrial} />
+          {mayAdminister && bridge.source === "api" && (
+            <button
+              type="button"
+              class="button small danger"
+              aria-label={`${words.removal.remove}: ${bridge.name}`}
+              onClick={() => setDoomed(true)}
+            >
+              <Icon name="trash" />
+              {words.removal.remove}
+            </button>
+          )}
+        </span>
       </div>
+      {trial !== null && <TrialResult trial={trial} />}
+      {isDoomed && (
+        <BridgeRemoval
+          bridge={bridge}
+          close={() => setDoomed(false)}
+          done={() => {
+            setDoomed(false);
+            reload();
+          }}
+        />
+      )}
       <Facts
         rows={[
           [words.sent, count(bridge.sent)],
@@ -100,6 +163,38 @@ function BridgeCard({ bridge, reload }: { bridge: Bridge; reload: () => void }) 
         />
       </details>
     </section>
+  );
+}
+
+// Has the broker connect once as the bridge would.
+function TestButton({ bridge, tested }: { bridge: Bridge; tested: (trial: BridgeTrial) => void }) {
+  const t = useWords();
+  const words = t.broker.bridges.form;
+  const mayOperate = useMayOperate();
+  const [isBusy, setBusy] = useState(false);
+  if (!mayOperate) return null;
+  const test = async () => {
+    setBusy(true);
+    try {
+      tested(await act<BridgeTrial>("POST", ["bridges", bridge.name, "test"]));
+    } catch (error) {
+      complain(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <button
+      type="button"
+      class="button small"
+      disabled={isBusy}
+      aria-label={`${words.test}: ${bridge.name}`}
+      onClick={() => {
+        void test();
+      }}
+    >
+      {isBusy ? words.testing : words.test}
+    </button>
   );
 }
 

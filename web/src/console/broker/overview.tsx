@@ -14,6 +14,8 @@ import type { Tone } from "../parts/verdict";
 import { query, usePlace } from "../router";
 import { count, perSecond, size, span, us } from "../show";
 import { useBroker } from "./api";
+import { BackupPart } from "./backup";
+import { DrainCard, DrainNotice, useDrain } from "./drain";
 import { HistoryChart, ratesOf } from "./history-chart";
 import { Facts } from "./parts";
 import type { Alarms, History, HistorySpan, Journal, Limit, Status } from "./types";
@@ -24,6 +26,7 @@ export function Overview() {
   const { query: asked } = usePlace();
   const over: HistorySpan = asked.get("span") === "day" ? "day" : "hour";
   const history = usePolled<History>(["history"], 10, { span: over });
+  const drain = useDrain();
   if (status.data === null) {
     return status.error ? (
       <Failure error={status.error} retry={status.reload} />
@@ -35,6 +38,7 @@ export function Overview() {
     <>
       {status.error && <Failure error={status.error} retry={status.reload} />}
       <State status={status.data} />
+      <DrainNotice drain={drain} />
       <AlarmNotice />
       <Tiles status={status.data} history={history.data} />
       <Charts history={history.data} over={over} />
@@ -42,6 +46,7 @@ export function Overview() {
         <Limits />
         <JournalCard />
       </div>
+      <DrainCard drain={drain} />
     </>
   );
 }
@@ -296,6 +301,7 @@ function JournalCard() {
               [words.quarantined, count(journal.data.quarantined)],
             ]}
           />
+          <BackupPart />
         </>
       )}
     </section>

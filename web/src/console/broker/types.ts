@@ -205,6 +205,8 @@ export interface Bridge extends BridgeFigures {
   name: string;
   remote: string;
   mode?: BridgeMode;
+  // Of a file, which the API does not change, or made by the API.
+  source?: "file" | "api";
   state: BridgeState;
   connected: number;
   connections: (BridgeFigures & {
@@ -213,6 +215,47 @@ export interface Bridge extends BridgeFigures {
     for_s?: number;
     problem?: string;
   })[];
+}
+
+export interface BridgeTrial {
+  name: string;
+  remote: string;
+  accepted: boolean;
+  address: string | null;
+  certificate_verified: boolean | null;
+  reason_code: number | null;
+  reason: string | null;
+  problem: string | null;
+  took_ms: number;
+}
+
+export interface BridgeMade {
+  name: string;
+  // It outlives the broker.
+  lasting: boolean;
+  warnings: string[];
+}
+
+export interface Drain {
+  phase: "off" | "waiting" | "disconnecting" | "drained";
+  clients_left: number;
+  disconnected: number;
+  // The broker ends when no client is left.
+  ends: boolean;
+  server_reference?: string | null;
+  // Until the deadline.
+  left_s?: number | null;
+}
+
+export interface Backup {
+  phase: "none" | "running" | "done" | "failed";
+  directory?: string | null;
+  problem?: string | null;
+  commit?: number | null;
+  segments?: number | null;
+  linked_bytes?: number | null;
+  copied_bytes?: number | null;
+  took_ms?: number | null;
 }
 
 export interface ConfigValue {
