@@ -153,7 +153,7 @@ fn bridges_are_made_and_tested_and_the_broker_backed_up_and_drained_through_the_
     assert_eq!(tested["accepted"], true);
     let removed = console.send("DELETE", "/broker/bridges/site?discard=true", &Value::Null);
     assert_eq!(removed.status, 204);
-    let wrong = json!({"name": "site", "address": "here", "egress": [{"filter": "a"}]});
+    let wrong = json!({"name": "site", "address": address, "nothing": 1});
     let refused = console.post("/broker/bridges", &wrong);
     assert_eq!((refused.status, &refused.json()["error"]["field"]), (400, &json!("bridge")));
 
