@@ -1,8 +1,8 @@
 //! Requests that the pages of a broker make, passed on to it.
 //!
-//! Only what is listed here is: keys of the management API stay with `tacho ctl`, since they outlive
-//! what they were made for. Operators of the console can run commands as its user, who has the
-//! socket or the key: what the broker allows that one is passed on for them, also what is for
+//! Only what is listed here is: keys of the management API stay with `tacho ctl`, since they
+//! outlive what they were made for. Operators of the console can run commands as its user, who has
+//! the socket or the key: what the broker allows that one is passed on for them, also what is for
 //! administrators of the broker.
 
 use std::io;

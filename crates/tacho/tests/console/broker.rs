@@ -179,9 +179,7 @@ fn bridges_are_made_and_tested_and_the_broker_backed_up_and_drained_through_the_
     let drain = json!({"wait_s": 0, "keep": true, "server_reference": "b.example:8883"});
     assert_eq!(console.post("/broker/drain", &drain).status, 200);
     assert_eq!(client.expect_disconnect(), ReasonCode::USE_ANOTHER_SERVER);
-    until("it is drained", || {
-        (console.read("/broker/drain")["phase"] == "drained").then_some(())
-    });
+    until("it is drained", || (console.read("/broker/drain")["phase"] == "drained").then_some(()));
     let ended = console.send("DELETE", "/broker/drain", &Value::Null);
     assert_eq!((ended.status, &ended.json()["phase"]), (200, &json!("off")));
     broker.connected("again");
