@@ -94,6 +94,10 @@ fn a_package_is_installed_upgraded_removed_and_purged() {
     }
     let deb = files(made().path(), ".deb").pop().expect("a package");
     let deb = deb.to_str().expect("a plain name");
+    let size = Command::new("dpkg-deb").args(["--field", deb, "Installed-Size"]).output();
+    let size = String::from_utf8(size.expect("runs").stdout).expect("is text");
+    // The program alone has some MiB.
+    assert!(size.trim().parse::<u64>().is_ok_and(|kib| kib > 1_024), "{size}");
     let system = System::new();
     system.dpkg(&["--install", deb]);
     let program = system.path("usr/bin/tacho");

@@ -9,6 +9,7 @@ use tacho_broker::{KeptRecord, visit_records};
 use tacho_journal::Inspection;
 
 use crate::exit::{self, Failure};
+use crate::ownership::give_to_user_of_place;
 
 /// Queues that `inspect` names.
 const QUEUES_SHOWN: usize = 20;
@@ -41,7 +42,8 @@ enum JournalCommand {
     /// Make a data directory of a backup that `tacho ctl backup` has made.
     ///
     /// All of it is read and checked. Exit code 0: it is sound; 99: it is restored, and some of it
-    /// is damaged; 104: it is no complete backup, or the directory is there already.
+    /// is damaged; 104: it is no complete backup, or the directory is there already. What root
+    /// restores belongs to the user of the directory that it is put in.
     Restore {
         /// The backup.
         backup: PathBuf,
@@ -212,6 +214,11 @@ fn check(directory: &Path) -> Result<u8, Failure> {
 fn restore(backup: &Path, directory: &Path) -> Result<u8, Failure> {
     let restored = tacho_journal::restore(backup, directory);
     let (made, problems) = restored.map_err(|error| Failure::new(exit::INVALID_CONFIG, error))?;
+    give_to_user_of_place(directory).map_err(|error| {
+        let shown = directory.display();
+        let why = format!("{shown} is restored, but is not the user's of its place: {error}");
+        Failure::new(exit::UNEXPECTED, why)
+    })?;
     let mut out = io::stdout().lock();
     let written = (|| {
         for problem in &problems {

@@ -31,6 +31,7 @@ mod journal_command;
 mod machine;
 mod monitor;
 mod out_arguments;
+mod ownership;
 mod passwd_command;
 mod password_input;
 mod plan_arguments;

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::num::NonZeroU32;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -181,7 +182,8 @@ fn import(from: &Path, hash: Option<EmqxHash>, before: &str) -> Result<String, F
 }
 
 /// Replaces the file as a whole: a broker that reads it meanwhile finds the old one or the new one.
-/// Owner and mode stay; a new file is for its owner only.
+/// Owner and mode stay; a new file is for its owner only, or also for the group of a directory
+/// whose files are that group's.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     // A link stays one.
     let path = if path.exists() { fs::canonicalize(path)? } else { path.to_owned() };
@@ -203,9 +205,21 @@ fn write_beside(path: &Path, beside: &Path, text: &str) -> io::Result<()> {
     if let Ok(before) = fs::metadata(path) {
         keep_owner(&file, &before)?;
         file.set_permissions(before.permissions())?;
+    } else if path.parent().is_some_and(is_shared_with_group) {
+        file.set_permissions(fs::Permissions::from_mode(0o640))?;
     }
     file.write_all(text.as_bytes())?;
     file.sync_all()
+}
+
+/// Whether files of a directory get its group, and it is closed to others: such is the folder in
+/// which the broker's user reads what root writes.
+fn is_shared_with_group(directory: &Path) -> bool {
+    const OF_GROUP: u32 = 0o2050;
+    const OF_OTHERS: u32 = 0o007;
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let mode = fs::metadata(directory).map_or(0, |about| about.permissions().mode());
+    mode & (OF_GROUP | OF_OTHERS) == OF_GROUP
 }
 
 fn keep_owner(file: &File, before: &fs::Metadata) -> io::Result<()> {

@@ -73,6 +73,20 @@ fn passwd_makes_changes_and_deletes_users() {
 }
 
 #[test]
+fn a_new_password_file_is_for_the_group_of_a_folder_that_is() {
+    let folder = TempDir::new().expect("a folder");
+    for (of_folder, of_file) in [(0o700, 0o600), (0o750, 0o600), (0o2755, 0o600), (0o2750, 0o640)] {
+        let place = folder.path().join(format!("{of_folder:o}"));
+        fs::create_dir(&place).expect("makes");
+        fs::set_permissions(&place, fs::Permissions::from_mode(of_folder)).expect("is ours");
+        let file = place.join("users");
+        said(&["passwd", "-c", "-b", file.to_str().expect("is text"), "ann", "one"], "", 0);
+        let mode = fs::metadata(&file).expect("is there").permissions().mode();
+        assert_eq!(mode & 0o777, of_file, "in a folder of {of_folder:o}");
+    }
+}
+
+#[test]
 fn passwd_stores_the_keys_of_scram() {
     let folder = TempDir::new().expect("a folder");
     let (path, file) = at(&folder, "users");

@@ -1,5 +1,7 @@
 //! Backups of a running broker, and brokers that start on what was restored of them.
 
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -218,5 +220,29 @@ fn write_the_directory_of_the_present_format() {
         if entry.file_name() != "backup" {
             std::fs::copy(entry.path(), kept.join(entry.file_name())).unwrap();
         }
+    }
+}
+
+#[test]
+fn what_root_restores_belongs_to_the_user_of_the_place() {
+    let place = Place::new();
+    let broker = place.broker("data", "1");
+    assert_eq!(place.back_up("backup").0, Some(0));
+    broker.stop();
+    let theirs = place.path("theirs");
+    fs::create_dir(&theirs).unwrap();
+    if rustix::process::geteuid().is_root() {
+        chown(&theirs, Some(4_711), Some(4_712)).unwrap();
+    }
+    let (code, said) = place.tacho(&["journal", "restore", "backup", "theirs/data"]);
+    assert_eq!(code, Some(0), "{said}");
+    let owner = |path: &Path| fs::metadata(path).map(|about| (about.uid(), about.gid())).unwrap();
+    let wanted = owner(Path::new(&theirs));
+    let restored = Path::new(&theirs).join("data");
+    assert_eq!(owner(&restored), wanted);
+    let files: Vec<_> = fs::read_dir(&restored).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(files.len() > 1, "{files:?}");
+    for file in files {
+        assert_eq!(owner(&file), wanted, "{}", file.display());
     }
 }
