@@ -17,6 +17,23 @@ impl<T> Chunks<T> {
         Self { chunks: vec![vec![first]] }
     }
 
+    /// Without elements or memory.
+    pub(super) const fn empty() -> Self {
+        Self { chunks: Vec::new() }
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&T> {
+        self.chunks.get(index / CHUNK_LEN)?.get(index % CHUNK_LEN)
+    }
+
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        self.chunks.get_mut(index / CHUNK_LEN)?.get_mut(index % CHUNK_LEN)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.chunks.iter().flatten()
+    }
+
     pub(crate) fn len(&self) -> usize {
         let last = self.chunks.last().map_or(0, Vec::len);
         self.chunks.len().saturating_sub(1) * CHUNK_LEN + last
@@ -26,8 +43,9 @@ impl<T> Chunks<T> {
     pub(crate) fn push(&mut self, element: T) -> usize {
         let index = self.len();
         match self.chunks.last_mut() {
+            None => self.chunks.push(vec![element]),
             Some(last) if last.len() < CHUNK_LEN => last.push(element),
-            _ => {
+            Some(_) => {
                 let mut chunk = Vec::with_capacity(CHUNK_LEN);
                 chunk.push(element);
                 self.chunks.push(chunk);

@@ -89,3 +89,28 @@ fn a_list_keeps_its_elements_where_they_are() {
     chunks[5] = 7;
     assert_eq!((chunks[5], chunks[8 * CHUNK_LEN], chunks.len()), (7, 8 * CHUNK_LEN, 9 * CHUNK_LEN));
 }
+
+#[test]
+fn a_slab_holds_each_element_at_its_place_and_takes_free_places_again() {
+    let (mut slab, mut expected) = (GradualSlab::default(), HashMap::new());
+    let mut rng = fastrand::Rng::with_seed(7);
+    for number in 0..4 * CHUNK_LEN {
+        let place = slab.insert(number);
+        assert_eq!(expected.insert(place, number), None, "the place was free");
+        if rng.u8(..) < 80 {
+            let place = rng.usize(..slab.places_end());
+            assert_eq!(slab.remove(place), expected.remove(&place));
+            assert_eq!(slab.get(place), None);
+        }
+        let place = rng.usize(..slab.places_end() + 1);
+        assert_eq!(slab.get(place), expected.get(&place));
+        assert_eq!(slab.len(), expected.len());
+    }
+    let all: HashMap<usize, usize> = slab.iter().map(|(place, number)| (place, *number)).collect();
+    assert_eq!(all, expected);
+    let end = slab.places_end();
+    while slab.len() < end {
+        slab.insert(0);
+    }
+    assert_eq!(slab.places_end(), end, "free places come first");
+}

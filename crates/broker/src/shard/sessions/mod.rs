@@ -9,9 +9,8 @@ use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use slab::Slab;
 use tacho_net::ConnId;
-use tacho_topic::GradualMap;
+use tacho_topic::{GradualMap, GradualSlab};
 
 use crate::durable::ShardFlags;
 use crate::keys::{ClientKey, SessionRef, SessionSlot};
@@ -27,7 +26,7 @@ pub(super) use terms::{Explanations, PeerTerms, PublishForm};
 pub(super) struct Sessions {
     /// Without a session, the slot is that of one that has ended, kept until its subscriptions are
     /// removed.
-    slots: Slab<Option<Box<Session>>>,
+    slots: GradualSlab<Option<Box<Session>>>,
     /// Slots without a session.
     ended: usize,
     by_client: GradualMap<ClientKey, SessionSlot>,
@@ -45,7 +44,7 @@ pub(super) struct Sessions {
 impl Sessions {
     pub(super) fn new(stats: Arc<ShardStats>, flags: Option<Arc<ShardFlags>>) -> Self {
         Self {
-            slots: Slab::new(),
+            slots: GradualSlab::default(),
             ended: 0,
             by_client: GradualMap::default(),
             newest_generation: 0,
@@ -76,7 +75,7 @@ impl Sessions {
 
     /// All slots ever used are below this.
     pub(super) fn slots_end(&self) -> usize {
-        self.slots.capacity()
+        self.slots.places_end()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SessionSlot, &Session)> {
