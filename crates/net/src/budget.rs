@@ -12,6 +12,10 @@ use crate::counters::Counters;
 const LOOK_UNITS: u32 = 32;
 /// A turn that takes longer counts as slow.
 const SLOW_TURN_NS: u64 = 1_000_000;
+/// Turns that begin within this time share one reading of the thread's CPU time, which costs a
+/// system call of about 0.25 us. So the CPU time of a turn is known up to that of the turns that
+/// began so short before it.
+const CPU_MARK_NS: u64 = 200_000;
 /// What the shares are parts of. Their sum is less: parts overrun theirs by up to 32 units.
 const SHARES: u64 = 16;
 
@@ -96,7 +100,7 @@ pub struct TurnBudget {
     is_spent: bool,
     /// Of this turn.
     units: u64,
-    /// Of this turn or of an earlier one.
+    /// Taken when this turn began, or up to [`CPU_MARK_NS`] before.
     cpu: Option<CpuMark>,
 }
 
@@ -151,7 +155,16 @@ impl TurnBudget {
     pub(crate) fn begin_turn(&mut self, now_ns: u64) {
         (self.began_ns, self.seen_ns) = (now_ns, now_ns);
         self.units = 0;
+        self.mark_cpu(now_ns);
         self.begin(u64::MAX, 0);
+    }
+
+    fn mark_cpu(&mut self, now_ns: u64) {
+        let is_real = matches!(self.clock, WorkClock::Real) && self.turn_ns_max > 0;
+        let is_young = |mark: CpuMark| now_ns.saturating_sub(mark.at_ns) < CPU_MARK_NS;
+        if is_real && !self.cpu.is_some_and(is_young) {
+            self.cpu = Some(CpuMark { at_ns: now_ns, cpu_ns: clock::thread_cpu_ns() });
+        }
     }
 
     /// Begins a simulated turn in which a unit of work takes a time drawn from 0 to `unit_ns_max`.
@@ -221,13 +234,7 @@ impl TurnBudget {
 
     fn now_ns(&mut self) -> u64 {
         match &mut self.clock {
-            WorkClock::Real => {
-                let at_ns = clock::now_ns();
-                if self.turn_ns_max > 0 && self.cpu.is_none_or(|mark| mark.at_ns < self.began_ns) {
-                    self.cpu = Some(CpuMark { at_ns, cpu_ns: clock::thread_cpu_ns() });
-                }
-                at_ns
-            }
+            WorkClock::Real => clock::now_ns(),
             #[cfg(feature = "sim")]
             WorkClock::Drawn { unit_ns_max, rng, units_timed } => {
                 let units = self.units - std::mem::replace(units_timed, self.units);
@@ -253,17 +260,13 @@ impl TurnBudget {
         self.end_turn(turn_ns, counters);
     }
 
-    /// CPU time of a turn that has just ended, at most. It is known from the first look at the
-    /// clock on; a thread that other programs or the hypervisor kept waiting used none meanwhile.
-    fn cpu_of_turn(&mut self, turn_ns: u64) -> u64 {
-        if !matches!(self.clock, WorkClock::Real) {
-            return turn_ns;
+    /// CPU time of a turn that has just ended, at most. A thread that other programs or the
+    /// hypervisor kept waiting used none meanwhile.
+    fn cpu_of_turn(&self, turn_ns: u64) -> u64 {
+        match self.cpu {
+            Some(mark) => turn_ns.min(clock::thread_cpu_ns().saturating_sub(mark.cpu_ns)),
+            None => turn_ns,
         }
-        let cpu_ns = clock::thread_cpu_ns();
-        let end = CpuMark { at_ns: self.began_ns.saturating_add(turn_ns), cpu_ns };
-        let Some(mark) = self.cpu.replace(end) else { return turn_ns };
-        let before_ns = mark.at_ns.saturating_sub(self.began_ns);
-        turn_ns.min(before_ns + cpu_ns.saturating_sub(mark.cpu_ns))
     }
 }
 
@@ -357,8 +360,7 @@ mod tests {
         let (mut budget, mut counters) = (TurnBudget::new(SLOW_TURN_NS), Counters::default());
         let began_ns = clock::now_ns();
         budget.begin_turn(began_ns);
-        budget.begin_part(Part::Reads);
-        budget.charge(LOOK_UNITS);
+        // Before the turn has looked at the clock for the first time.
         std::thread::sleep(std::time::Duration::from_millis(50));
         budget.end_turn(clock::now_ns() - began_ns, &mut counters);
         assert!(counters.turn_ns_max >= 50_000_000);
