@@ -13,15 +13,20 @@ const PIECES_PER_WRITE_MAX: usize = 64;
 
 /// The unwritten output of one connection: copied bytes and pieces shared by reference, in order.
 pub struct Output<S> {
-    head: VecDeque<Piece<S>>,
-    /// Bytes of all pieces in `head`, including the written part of the first one.
-    head_bytes: usize,
-    /// Bytes of the shared pieces among them.
-    shared_bytes: usize,
-    /// Bytes of the first piece in `head` that are written already.
-    written_bytes: usize,
+    /// What comes first. Boxed: most connections write all they have at once, from `tail`.
+    head: Option<Box<Head<S>>>,
     /// New bytes are appended here; none of them are written yet.
     tail: Vec<u8>,
+}
+
+struct Head<S> {
+    pieces: VecDeque<Piece<S>>,
+    /// Bytes of all pieces, including the written part of the first one.
+    bytes: usize,
+    /// Bytes of the shared pieces among them.
+    shared_bytes: usize,
+    /// Bytes of the first piece that are written already.
+    written_bytes: usize,
 }
 
 enum Piece<S> {
@@ -38,6 +43,66 @@ impl<S: AsRef<[u8]>> Piece<S> {
     }
 }
 
+impl<S> Default for Head<S> {
+    fn default() -> Self {
+        Self { pieces: VecDeque::new(), bytes: 0, shared_bytes: 0, written_bytes: 0 }
+    }
+}
+
+impl<S: AsRef<[u8]>> Head<S> {
+    fn push_owned(&mut self, bytes: Vec<u8>) {
+        self.bytes += bytes.len();
+        self.pieces.push_back(Piece::Owned(bytes));
+    }
+
+    fn push_shared(&mut self, shared: S) {
+        let len = shared.as_ref().len();
+        self.bytes += len;
+        self.shared_bytes += len;
+        self.pieces.push_back(Piece::Shared(shared));
+    }
+
+    /// One vectored write, of as many pieces as it takes and the tail behind them.
+    fn write(&self, tail: &[u8], sink: &mut impl Write) -> io::Result<Written> {
+        let mut slices = [IoSlice::new(&[]); PIECES_PER_WRITE_MAX];
+        let mut offered = 0;
+        let mut skip = self.written_bytes;
+        let tail = if tail.is_empty() { None } else { Some(tail) };
+        let pieces = self.pieces.iter().map(Piece::bytes).chain(tail);
+        let mut count = 0;
+        for (slice, bytes) in slices.iter_mut().zip(pieces) {
+            let bytes = &bytes[skip..];
+            skip = 0;
+            *slice = IoSlice::new(bytes);
+            offered += bytes.len();
+            count += 1;
+        }
+        let taken = sink.write_vectored(&slices[..count])?;
+        Ok(Written { offered, taken })
+    }
+
+    /// Discards pieces that are written completely, and returns their buffers. What is written
+    /// behind the last piece stays in `written_bytes`.
+    fn discard_written(&mut self, pool: &mut BufferPool) {
+        while let Some(first) = self.pieces.front() {
+            let len = first.bytes().len();
+            if self.written_bytes < len {
+                return;
+            }
+            self.written_bytes -= len;
+            self.bytes -= len;
+            match self.pieces.pop_front() {
+                Some(Piece::Owned(bytes)) => pool.give(bytes),
+                Some(Piece::Shared(_)) => self.shared_bytes -= len,
+                None => {}
+            }
+        }
+        if self.pieces.capacity() > PIECES_PER_WRITE_MAX {
+            self.pieces = VecDeque::new();
+        }
+    }
+}
+
 /// The result of one write.
 pub(crate) struct Written {
     /// Bytes the kernel was offered.
@@ -48,13 +113,7 @@ pub(crate) struct Written {
 
 impl<S: AsRef<[u8]>> Output<S> {
     pub(crate) const fn new() -> Self {
-        Self {
-            head: VecDeque::new(),
-            head_bytes: 0,
-            shared_bytes: 0,
-            written_bytes: 0,
-            tail: Vec::new(),
-        }
+        Self { head: None, tail: Vec::new() }
     }
 
     /// Appends a copy of `bytes`.
@@ -72,34 +131,39 @@ impl<S: AsRef<[u8]>> Output<S> {
 
     /// Appends bytes by reference. Worth it from about 1 KiB; below that a copy is cheaper.
     pub fn push_shared(&mut self, shared: S) {
-        let len = shared.as_ref().len();
-        if len == 0 {
+        if shared.as_ref().is_empty() {
             return;
         }
         self.seal();
-        self.head_bytes += len;
-        self.shared_bytes += len;
-        self.head.push_back(Piece::Shared(shared));
+        self.head.get_or_insert_default().push_shared(shared);
     }
 
     /// Bytes not written yet.
     #[must_use]
     #[inline]
     pub fn len_bytes(&self) -> usize {
-        self.head_bytes - self.written_bytes + self.tail.len()
+        let head = self.head.as_ref().map_or(0, |head| head.bytes - head.written_bytes);
+        head + self.tail.len()
     }
 
     /// Bytes in buffers that belong to this connection alone, whether written or not.
     #[inline]
     pub(crate) fn owned_bytes(&self) -> usize {
-        self.head_bytes - self.shared_bytes + self.tail.len()
+        let head = self.head.as_ref().map_or(0, |head| head.bytes - head.shared_bytes);
+        head + self.tail.len()
     }
 
     /// True when everything is written.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.tail.is_empty() && self.head.is_empty()
+        self.tail.is_empty() && self.pieces().is_none()
+    }
+
+    /// The head, if something is in it.
+    #[inline]
+    fn pieces(&self) -> Option<&Head<S>> {
+        self.head.as_deref().filter(|head| !head.pieces.is_empty())
     }
 
     /// Makes the tail ready for appending.
@@ -116,14 +180,11 @@ impl<S: AsRef<[u8]>> Output<S> {
     /// Discards everything and returns the buffers to the pool.
     pub(crate) fn clear(&mut self, pool: &mut BufferPool) {
         pool.give(std::mem::take(&mut self.tail));
-        for piece in std::mem::take(&mut self.head) {
+        for piece in self.head.take().into_iter().flat_map(|head| head.pieces) {
             if let Piece::Owned(bytes) = piece {
                 pool.give(bytes);
             }
         }
-        self.head_bytes = 0;
-        self.shared_bytes = 0;
-        self.written_bytes = 0;
     }
 
     /// Passes all bytes, in order, to `sink`, and discards them.
@@ -133,12 +194,14 @@ impl<S: AsRef<[u8]>> Output<S> {
         mut sink: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut result = Ok(());
-        let mut skip = self.written_bytes;
-        for piece in &self.head {
-            if result.is_ok() {
-                result = sink(&piece.bytes()[skip..]);
+        if let Some(head) = self.pieces() {
+            let mut skip = head.written_bytes;
+            for piece in &head.pieces {
+                if result.is_ok() {
+                    result = sink(&piece.bytes()[skip..]);
+                }
+                skip = 0;
             }
-            skip = 0;
         }
         if result.is_ok() && !self.tail.is_empty() {
             result = sink(&self.tail);
@@ -153,63 +216,34 @@ impl<S: AsRef<[u8]>> Output<S> {
         sink: &mut impl Write,
         pool: &mut BufferPool,
     ) -> io::Result<Written> {
-        if self.head.is_empty() {
-            let offered = self.tail.len();
-            let taken = sink.write(&self.tail)?;
-            if taken == offered {
-                pool.give(std::mem::take(&mut self.tail));
-            } else if taken > 0 {
-                self.seal();
-                self.written_bytes = taken;
-            }
-            return Ok(Written { offered, taken });
+        if let Some(head) = self.pieces() {
+            let written = head.write(&self.tail, sink)?;
+            self.advance(written.taken, pool);
+            return Ok(written);
         }
-        let written = self.write_pieces(sink)?;
-        self.advance(written.taken, pool);
-        Ok(written)
-    }
-
-    fn write_pieces(&self, sink: &mut impl Write) -> io::Result<Written> {
-        let mut slices = [IoSlice::new(&[]); PIECES_PER_WRITE_MAX];
-        let mut offered = 0;
-        let mut skip = self.written_bytes;
-        let tail = if self.tail.is_empty() { None } else { Some(self.tail.as_slice()) };
-        let pieces = self.head.iter().map(Piece::bytes).chain(tail);
-        let mut count = 0;
-        for (slice, bytes) in slices.iter_mut().zip(pieces) {
-            let bytes = &bytes[skip..];
-            skip = 0;
-            *slice = IoSlice::new(bytes);
-            offered += bytes.len();
-            count += 1;
+        let offered = self.tail.len();
+        let taken = sink.write(&self.tail)?;
+        if taken == offered {
+            pool.give(std::mem::take(&mut self.tail));
+        } else if taken > 0 {
+            self.seal();
+            self.head.get_or_insert_default().written_bytes = taken;
         }
-        let taken = sink.write_vectored(&slices[..count])?;
         Ok(Written { offered, taken })
     }
 
     /// Discards the first `taken` bytes and returns the buffers that are written completely.
     fn advance(&mut self, taken: usize, pool: &mut BufferPool) {
-        self.written_bytes += taken;
-        while let Some(first) = self.head.front() {
-            let len = first.bytes().len();
-            if self.written_bytes < len {
-                return;
-            }
-            self.written_bytes -= len;
-            self.head_bytes -= len;
-            match self.head.pop_front() {
-                Some(Piece::Owned(bytes)) => pool.give(bytes),
-                Some(Piece::Shared(_)) => self.shared_bytes -= len,
-                None => {}
-            }
+        let Some(head) = &mut self.head else { return };
+        head.written_bytes += taken;
+        head.discard_written(pool);
+        if !head.pieces.is_empty() {
+            return;
         }
-        if self.head.capacity() > PIECES_PER_WRITE_MAX {
-            self.head = VecDeque::new();
-        }
-        if self.written_bytes == self.tail.len() {
+        if head.written_bytes == self.tail.len() {
+            head.written_bytes = 0;
             pool.give(std::mem::take(&mut self.tail));
-            self.written_bytes = 0;
-        } else if self.written_bytes > 0 {
+        } else if head.written_bytes > 0 {
             self.seal();
         }
     }
@@ -218,8 +252,7 @@ impl<S: AsRef<[u8]>> Output<S> {
     fn seal(&mut self) {
         if !self.tail.is_empty() {
             let bytes = std::mem::take(&mut self.tail);
-            self.head_bytes += bytes.len();
-            self.head.push_back(Piece::Owned(bytes));
+            self.head.get_or_insert_default().push_owned(bytes);
         }
     }
 }

@@ -9,6 +9,7 @@ use hashbrown::HashTable;
 use tacho_codec::ReasonCode;
 
 use crate::ProtocolError;
+use crate::on_demand::OnDemand;
 
 /// The shortest topic that gets an alias: defining it costs 3 bytes, each use saves the length of
 /// the topic minus 3.
@@ -32,16 +33,21 @@ pub enum AliasOut {
 /// The aliases that the peer defined.
 #[derive(Debug)]
 pub(crate) struct AliasesIn {
-    topics: Vec<Option<Arc<str>>>,
-    /// The total length of the topics.
-    bytes: usize,
+    defined: OnDemand<Defined>,
     bytes_max: usize,
     alias_max: u16,
 }
 
+#[derive(Debug, Default)]
+struct Defined {
+    topics: Vec<Option<Arc<str>>>,
+    /// The total length of the topics.
+    bytes: usize,
+}
+
 impl Default for AliasesIn {
     fn default() -> Self {
-        Self { topics: Vec::new(), bytes: 0, bytes_max: usize::MAX, alias_max: 0 }
+        Self { defined: OnDemand::new(), bytes_max: usize::MAX, alias_max: 0 }
     }
 }
 
@@ -49,8 +55,7 @@ impl AliasesIn {
     /// Starts a connection on which the peer may use aliases up to `alias_max`
     /// [MQTT-3.3.2-12]; those of the previous connection are dropped [MQTT-3.3.2-7].
     pub(crate) fn reset(&mut self, alias_max: u16) {
-        self.topics = Vec::new();
-        self.bytes = 0;
+        self.defined.clear();
         self.alias_max = alias_max;
     }
 
@@ -89,7 +94,7 @@ impl AliasesIn {
         }
         let index = usize::from(alias.get()) - 1;
         if topic.is_empty() {
-            return match self.topics.get(index) {
+            return match self.defined.get().and_then(|defined| defined.topics.get(index)) {
                 Some(Some(known)) => Ok(Some(Arc::clone(known))),
                 _ => Err(ProtocolError::new(
                     ReasonCode::PROTOCOL_ERROR,
@@ -97,21 +102,22 @@ impl AliasesIn {
                 )),
             };
         }
-        if index >= self.topics.len() {
-            self.topics.resize(index + 1, None);
+        let (bytes_max, defined) = (self.bytes_max, self.defined.get_or_default());
+        if index >= defined.topics.len() {
+            defined.topics.resize(index + 1, None);
         }
         // Redefining an alias with its own topic is common and costs no allocation.
-        if self.topics[index].as_deref() != Some(topic) {
-            let before = self.topics[index].as_ref().map_or(0, |topic| topic.len());
-            let bytes = self.bytes - before + topic.len();
-            if bytes > self.bytes_max {
+        if defined.topics[index].as_deref() != Some(topic) {
+            let before = defined.topics[index].as_ref().map_or(0, |topic| topic.len());
+            let bytes = defined.bytes - before + topic.len();
+            if bytes > bytes_max {
                 return Err(ProtocolError::new(
                     ReasonCode::QUOTA_EXCEEDED,
                     "the topics of all aliases exceed their size limit",
                 ));
             }
-            self.bytes = bytes;
-            self.topics[index] = Some(Arc::from(topic));
+            defined.bytes = bytes;
+            defined.topics[index] = Some(Arc::from(topic));
         }
         Ok(None)
     }

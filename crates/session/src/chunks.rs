@@ -21,11 +21,13 @@ pub(crate) struct Chunks<T> {
     len: usize,
 }
 
-impl<T> Chunks<T> {
-    pub(crate) const fn new() -> Self {
+impl<T> Default for Chunks<T> {
+    fn default() -> Self {
         Self { front: VecDeque::new(), rest: VecDeque::new(), len: 0 }
     }
+}
 
+impl<T> Chunks<T> {
     #[inline]
     pub(crate) const fn is_empty(&self) -> bool {
         self.len == 0
@@ -130,11 +132,6 @@ impl<T> Chunks<T> {
         })
     }
 
-    /// Drops all entries and returns all memory.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::new();
-    }
-
     /// Where the entry at a position is: its chunk, the first one being `front`, and its place.
     fn find(&self, mut index: usize) -> Option<(usize, usize)> {
         for (number, chunk) in self.chunks().enumerate() {
@@ -169,7 +166,7 @@ mod tests {
 
     #[test]
     fn any_operations_have_the_results_that_a_ring_has() {
-        let (mut chunks, mut ring) = (Chunks::new(), VecDeque::new());
+        let (mut chunks, mut ring) = (Chunks::default(), VecDeque::new());
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut next = move |below: usize| {
             state ^= state << 13;
@@ -213,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_long_queue_grows_by_chunks_and_an_emptied_one_keeps_one() {
-        let mut chunks = Chunks::new();
+        let mut chunks = Chunks::default();
         assert_eq!(capacity_max(&chunks), 0);
         for number in 0..100_000 {
             chunks.push_back(number);
@@ -222,7 +219,5 @@ mod tests {
         assert_eq!(chunks.get(99_999), Some(&99_999));
         while chunks.pop_front().is_some() {}
         assert!(capacity_max(&chunks) <= CHUNK_LEN && chunks.rest.capacity() == 0);
-        chunks.clear();
-        assert_eq!(capacity_max(&chunks), 0);
     }
 }

@@ -258,7 +258,7 @@ impl<M: Payload> Session<M> {
                 BatchSeq::DONE,
                 &mut InMemory,
             ),
-            Inbound::Duplicate => self.outgoing.counters.duplicates_suppressed += 1,
+            Inbound::Duplicate => self.outgoing.count().duplicates_suppressed += 1,
         }
         Ok(inbound)
     }
@@ -269,7 +269,9 @@ impl<M: Payload> Session<M> {
     /// The server sends PUBREL without reading the answers.
     pub fn handle_pubrel(&mut self, packet_id: PacketId) -> Result<(), ProtocolError> {
         let known = self.incoming.handle_pubrel::<M>(packet_id, &mut InMemory)?;
-        self.outgoing.counters.acks_unexpected += u64::from(!known);
+        if !known {
+            self.outgoing.count().acks_unexpected += 1;
+        }
         Ok(())
     }
 
@@ -367,7 +369,7 @@ impl<M: Payload> Session<M> {
 
     /// The counters of the session.
     #[must_use]
-    pub const fn counters(&self) -> &Counters {
-        &self.outgoing.counters
+    pub fn counters(&self) -> &Counters {
+        self.outgoing.counters()
     }
 }

@@ -61,6 +61,9 @@ pub struct Counters {
 }
 
 impl Counters {
+    pub(crate) const NONE: Self =
+        Self { dropped: [0; DropReason::COUNT], duplicates_suppressed: 0, acks_unexpected: 0 };
+
     /// The number of messages dropped for `reason`.
     #[must_use]
     pub const fn dropped(&self, reason: DropReason) -> u64 {

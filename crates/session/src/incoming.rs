@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use tacho_codec::{AckKind, PacketId, QoS, ReasonCode};
 
+use crate::on_demand::OnDemand;
 use crate::{BatchSeq, Persist, ProtocolError, Record};
 
 /// Bound on pending acknowledgements: a conforming peer has at most one exchange per identifier,
@@ -72,11 +73,13 @@ impl Exchange {
     }
 }
 
+type Exchanges = HashMap<PacketId, Exchange, RandomState>;
+
 /// The receiving side of one session.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     acks: VecDeque<AckSlot>,
-    exchanges: HashMap<PacketId, Exchange, RandomState>,
+    exchanges: OnDemand<Exchanges>,
     /// The number of accepted slots at the front of `acks`; the next one, if any, is not accepted.
     accepted_len: usize,
     /// The newest batch that the release of an identifier waits for.
@@ -90,7 +93,7 @@ impl Incoming {
     pub(crate) fn new(receive_maximum: u16) -> Self {
         Self {
             acks: VecDeque::new(),
-            exchanges: HashMap::with_hasher(RandomState::default()),
+            exchanges: OnDemand::new(),
             accepted_len: 0,
             released: BatchSeq::DONE,
             receive_maximum: receive_maximum.max(1),
@@ -108,14 +111,16 @@ impl Incoming {
             batch: BatchSeq::DONE,
         };
         let received = received.into_iter().map(|packet_id| (packet_id, exchange()));
-        incoming.exchanges.extend(received);
+        if received.len() > 0 {
+            incoming.exchanges.get_or_default().extend(received);
+        }
         incoming
     }
 
     /// Starts a connection: unsent acknowledgements are void, known identifiers remain.
     pub(crate) fn connect(&mut self) {
         self.disconnect();
-        for exchange in self.exchanges.values_mut() {
+        for exchange in self.exchanges.get_mut().into_iter().flat_map(Exchanges::values_mut) {
             exchange.slot_waits = false;
             exchange.counted = false;
         }
@@ -125,8 +130,8 @@ impl Incoming {
         self.acks = VecDeque::new();
         self.accepted_len = 0;
         self.unacked = 0;
-        if self.exchanges.is_empty() {
-            self.exchanges = HashMap::with_hasher(RandomState::default());
+        if self.exchanges.get().is_some_and(Exchanges::is_empty) {
+            self.exchanges.clear();
         }
     }
 
@@ -137,7 +142,7 @@ impl Incoming {
 
     /// The peer has lost the exchanges: drops them and frees their identifiers.
     pub(crate) fn forget<M>(&mut self, persist: &mut impl Persist<M>) {
-        let mut exchanges: Vec<_> = self.exchanges.drain().collect();
+        let mut exchanges: Vec<_> = self.exchanges.take().into_iter().flatten().collect();
         exchanges.sort_unstable_by_key(|(packet_id, _)| *packet_id);
         for (packet_id, exchange) in exchanges {
             self.release(packet_id, &exchange, persist);
@@ -149,14 +154,14 @@ impl Incoming {
         if self.acks.is_empty() {
             self.acks = VecDeque::new();
         }
-        if self.exchanges.is_empty() {
-            self.exchanges = HashMap::with_hasher(RandomState::default());
+        if self.exchanges.get().is_some_and(Exchanges::is_empty) {
+            self.exchanges.clear();
         }
     }
 
     /// Whether a QoS 2 exchange with this identifier is open.
     pub(crate) fn knows(&self, packet_id: PacketId) -> bool {
-        self.exchanges.contains_key(&packet_id)
+        self.exchanges.get().is_some_and(|exchanges| exchanges.contains_key(&packet_id))
     }
 
     pub(crate) const fn unacked(&self) -> u32 {
@@ -185,7 +190,8 @@ impl Incoming {
             if enforce_receive_maximum { u32::from(self.receive_maximum) } else { 65_535 };
         let has_credit = self.unacked < credit_max && self.acks.len() < ACKS_LEN_MAX;
         if qos == QoS::ExactlyOnce {
-            if let Some(exchange) = self.exchanges.get_mut(&packet_id) {
+            let known = self.exchanges.get_mut().and_then(|known| known.get_mut(&packet_id));
+            if let Some(exchange) = known {
                 if !exchange.counted {
                     if !has_credit {
                         return Err(receive_maximum_exceeded());
@@ -205,7 +211,7 @@ impl Incoming {
             if !has_credit {
                 return Err(receive_maximum_exceeded());
             }
-            self.exchanges.insert(
+            self.exchanges.get_or_default().insert(
                 packet_id,
                 Exchange {
                     stage: InboundStage::Received,
@@ -245,11 +251,11 @@ impl Incoming {
                 let mut returns_credit = false;
                 if refused {
                     // The sender frees the identifier when it receives the error.
-                    if let Some(exchange) = self.exchanges.remove(&packet_id) {
+                    if let Some(exchange) = self.end_exchange(packet_id) {
                         batch = batch.max(self.release(packet_id, &exchange, persist));
                         returns_credit = exchange.counted;
                     }
-                } else if let Some(exchange) = self.exchanges.get_mut(&packet_id) {
+                } else if let Some(exchange) = self.exchange_mut(packet_id) {
                     exchange.record(packet_id, persist);
                     batch = batch.max(exchange.batch);
                     exchange.stage = InboundStage::Accepted;
@@ -263,9 +269,19 @@ impl Incoming {
 
     /// Records the identifier of a message that is not accepted yet.
     pub(crate) fn record_publish<M>(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
-        if let Some(exchange) = self.exchanges.get_mut(&packet_id) {
+        if let Some(exchange) = self.exchange_mut(packet_id) {
             exchange.record(packet_id, persist);
         }
+    }
+
+    #[inline]
+    fn exchange_mut(&mut self, packet_id: PacketId) -> Option<&mut Exchange> {
+        self.exchanges.get_mut()?.get_mut(&packet_id)
+    }
+
+    #[inline]
+    fn end_exchange(&mut self, packet_id: PacketId) -> Option<Exchange> {
+        self.exchanges.get_mut()?.remove(&packet_id)
     }
 
     /// An exchange is over; returns the batch that frees its identifier.
@@ -290,7 +306,7 @@ impl Incoming {
         packet_id: PacketId,
         persist: &mut impl Persist<M>,
     ) -> Result<bool, ProtocolError> {
-        let (reason, returns_credit) = match self.exchanges.remove(&packet_id) {
+        let (reason, returns_credit) = match self.end_exchange(packet_id) {
             Some(exchange) => {
                 self.release(packet_id, &exchange, persist);
                 (ReasonCode::SUCCESS, exchange.counted)

@@ -40,6 +40,7 @@ mod incoming;
 mod keep_alive;
 mod lifetime;
 mod link;
+mod on_demand;
 mod outgoing;
 mod payload;
 mod queue;

@@ -3,6 +3,7 @@
 use tacho_codec::QoS;
 
 use crate::chunks::Chunks;
+use crate::on_demand::OnDemand;
 use crate::{BatchSeq, Delivery, DropReason, Payload};
 
 /// The number of QoS 0 messages that are recorded as dispatched at once, to wait for one commit.
@@ -43,7 +44,7 @@ pub enum QueueLevel {
 /// First in, first out.
 #[derive(Debug)]
 pub(crate) struct Queue<M> {
-    entries: Chunks<Queued<M>>,
+    entries: OnDemand<Chunks<Queued<M>>>,
     bytes: u64,
     bytes_max: u64,
     len_max: u32,
@@ -57,7 +58,7 @@ pub(crate) struct Queue<M> {
 impl<M> Queue<M> {
     pub(crate) const fn new(len_max: u32, bytes_max: u64) -> Self {
         Self {
-            entries: Chunks::new(),
+            entries: OnDemand::new(),
             bytes: 0,
             bytes_max,
             len_max,
@@ -74,12 +75,12 @@ impl<M> Queue<M> {
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.get().is_none_or(Chunks::is_empty)
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.get().map_or(0, Chunks::len)
     }
 
     pub(crate) const fn bytes(&self) -> u64 {
@@ -94,7 +95,7 @@ impl<M> Queue<M> {
 
     /// The reason why the queue refuses `delivery`, if it does.
     pub(crate) fn refusal(&self, delivery: &Delivery<M>) -> Option<DropReason> {
-        if self.entries.len() >= self.len_max as usize {
+        if self.len() >= self.len_max as usize {
             Some(DropReason::QueueFull)
         } else if self.bytes + u64::from(delivery.size_bytes) > self.bytes_max {
             Some(DropReason::QueueBytesFull)
@@ -104,7 +105,7 @@ impl<M> Queue<M> {
     }
 
     pub(crate) fn level(&self) -> QueueLevel {
-        let (len, len_max) = (self.entries.len() as u64, u64::from(self.len_max));
+        let (len, len_max) = (self.len() as u64, u64::from(self.len_max));
         if len >= len_max || self.bytes >= self.bytes_max {
             return QueueLevel::Full;
         }
@@ -124,7 +125,7 @@ impl<M> Queue<M> {
             return evicted;
         }
         while self.refusal(delivery).is_some()
-            && let Some(entry) = self.entries.remove(self.departing_len)
+            && let Some(entry) = self.remove(self.departing_len)
         {
             self.discount(&entry);
             evicted.push(entry);
@@ -134,7 +135,7 @@ impl<M> Queue<M> {
 
     /// Whether the queue would have room for `delivery` without all that can be evicted.
     pub(crate) fn could_hold(&self, delivery: &Delivery<M>) -> bool {
-        let departing = self.entries.iter().take(self.departing_len);
+        let departing = self.iter().take(self.departing_len);
         let bytes: u64 = departing.map(|entry| u64::from(entry.delivery.size_bytes)).sum();
         self.departing_len < self.len_max as usize
             && bytes + u64::from(delivery.size_bytes) <= self.bytes_max
@@ -142,16 +143,16 @@ impl<M> Queue<M> {
 
     pub(crate) fn push(&mut self, entry: Queued<M>) {
         self.count(&entry);
-        self.entries.push_back(entry);
+        self.entries.get_or_default().push_back(entry);
     }
 
     #[inline]
     pub(crate) fn front(&self) -> Option<&Delivery<M>> {
-        self.entries.front().map(|entry| &entry.delivery)
+        self.entries.get()?.front().map(|entry| &entry.delivery)
     }
 
     pub(crate) fn pop(&mut self) -> Option<Queued<M>> {
-        let entry = self.entries.pop_front()?;
+        let entry = self.entries.get_mut()?.pop_front()?;
         self.discount(&entry);
         self.departing_len = self.departing_len.saturating_sub(1);
         Some(entry)
@@ -174,7 +175,7 @@ impl<M> Queue<M> {
     pub(crate) fn take_where(&mut self, wanted: impl Fn(&M) -> bool) -> Vec<Queued<M>> {
         let mut taken = Vec::new();
         let departing_len = self.departing_len;
-        for index in 0..self.entries.len() {
+        for index in 0..self.len() {
             let Some(entry) = self.pop() else { break };
             if index >= departing_len && wanted(&entry.delivery.message) {
                 taken.push(entry);
@@ -188,12 +189,13 @@ impl<M> Queue<M> {
 
     /// The messages and their numbers, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Queued<M>> {
-        self.entries.iter()
+        self.entries.get().into_iter().flat_map(Chunks::iter)
     }
 
     /// The messages from position `from` on, oldest first, except those recorded as dispatched.
     pub(crate) fn iter_mut(&mut self, from: usize) -> impl Iterator<Item = &mut Queued<M>> {
-        self.entries.iter_mut_from(from.max(self.departing_len))
+        let from = from.max(self.departing_len);
+        self.entries.get_mut().into_iter().flat_map(move |entries| entries.iter_mut_from(from))
     }
 
     /// Drops everything and returns the memory.
@@ -206,9 +208,13 @@ impl<M> Queue<M> {
 
     /// Returns the memory of an empty queue.
     pub(crate) fn release_memory(&mut self) {
-        if self.entries.is_empty() {
+        if self.is_empty() {
             self.entries.clear();
         }
+    }
+
+    fn remove(&mut self, index: usize) -> Option<Queued<M>> {
+        self.entries.get_mut()?.remove(index)
     }
 
     fn count(&mut self, entry: &Queued<M>) {
@@ -225,11 +231,12 @@ impl<M> Queue<M> {
 impl<M: Payload> Queue<M> {
     /// Removes and returns the message with this number if it is not loaded.
     pub(crate) fn take_unloaded(&mut self, seq: u64) -> Option<Queued<M>> {
-        let index = self.entries.position_by_key(&seq, |entry| entry.seq)?;
-        if self.entries.get(index)?.delivery.message.is_loaded() {
+        let entries = self.entries.get_mut()?;
+        let index = entries.position_by_key(&seq, |entry| entry.seq)?;
+        if entries.get(index)?.delivery.message.is_loaded() {
             return None;
         }
-        let entry = self.entries.remove(index)?;
+        let entry = entries.remove(index)?;
         self.discount(&entry);
         Some(entry)
     }
@@ -238,7 +245,8 @@ impl<M: Payload> Queue<M> {
     /// together: after a crash none of them may be sent twice.
     pub(crate) fn depart(&mut self, mut record: impl FnMut(&Queued<M>) -> BatchSeq) {
         let leaves = |d: &Delivery<M>| d.qos == QoS::AtMostOnce && d.message.is_loaded();
-        for entry in self.entries.iter().take(DEPARTING_LEN_MAX) {
+        let entries = self.entries.get().into_iter().flat_map(Chunks::iter);
+        for entry in entries.take(DEPARTING_LEN_MAX) {
             if !leaves(&entry.delivery) {
                 break;
             }

@@ -179,7 +179,7 @@ impl<M: Payload> Session<M> {
     ) -> Result<Inbound, ProtocolError> {
         let inbound = self.incoming.handle_publish(qos, packet_id, self.enforce_receive_maximum)?;
         if inbound == Inbound::Duplicate {
-            self.outgoing.counters.duplicates_suppressed += 1;
+            self.outgoing.count().duplicates_suppressed += 1;
         }
         Ok(inbound)
     }
@@ -217,7 +217,9 @@ impl<M: Payload> Session<M> {
         persist: &mut impl Persist<M>,
     ) -> Result<(), ProtocolError> {
         let known = self.incoming.handle_pubrel(packet_id, persist)?;
-        self.outgoing.counters.acks_unexpected += u64::from(!known);
+        if !known {
+            self.outgoing.count().acks_unexpected += 1;
+        }
         Ok(())
     }
 
@@ -315,7 +317,7 @@ impl<M: Payload> Session<M> {
         if let Some(packet_id) = packet_id {
             self.outgoing.abandon(packet_id, persist);
         }
-        self.outgoing.counters.count_drop(DropReason::PacketTooLarge);
+        self.outgoing.count().count_drop(DropReason::PacketTooLarge);
     }
 
     /// The client may not have the PUBLISH just yielded, which was not written: ends its exchange
@@ -324,7 +326,7 @@ impl<M: Payload> Session<M> {
         if let Some(packet_id) = packet_id {
             self.outgoing.abandon(packet_id, persist);
         }
-        self.outgoing.counters.count_drop(DropReason::Denied);
+        self.outgoing.count().count_drop(DropReason::Denied);
     }
 
     /// As [`Session::withhold`] of a message with a packet identifier that another client may have
@@ -510,8 +512,8 @@ impl<M: Payload> Session<M> {
 
     /// The counters of the session.
     #[must_use]
-    pub const fn counters(&self) -> &Counters {
-        &self.outgoing.counters
+    pub fn counters(&self) -> &Counters {
+        self.outgoing.counters()
     }
 }
 

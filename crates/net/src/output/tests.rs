@@ -101,7 +101,7 @@ proptest! {
         }
         prop_assert!(sink.bytes == expected);
         output.clear(&mut pool);
-        prop_assert_eq!(output.tail.capacity() + output.head_bytes + output.written_bytes, 0);
+        prop_assert_eq!(output.tail.capacity() + output.len_bytes() + output.owned_bytes(), 0);
     }
 }
 

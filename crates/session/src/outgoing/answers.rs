@@ -18,7 +18,7 @@ impl<M: Payload> Outgoing<M> {
         persist: &mut impl Persist<M>,
     ) -> Result<Option<Delivery<M>>, ProtocolError> {
         let Some(slot) = self.window.get_mut(packet_id) else {
-            self.counters.acks_unexpected += 1;
+            self.count().acks_unexpected += 1;
             return Ok(None);
         };
         if slot.stage != Stage::Publish || !slot.sent || slot.qos() != Some(QoS::AtLeastOnce) {
@@ -37,7 +37,7 @@ impl<M: Payload> Outgoing<M> {
         persist: &mut impl Persist<M>,
     ) -> Result<Option<Delivery<M>>, ProtocolError> {
         let Some(slot) = self.window.get_mut(packet_id) else {
-            self.counters.acks_unexpected += 1;
+            self.count().acks_unexpected += 1;
             if !reason.is_error() {
                 let batch = self.released;
                 self.push_release(packet_id, ReasonCode::PACKET_IDENTIFIER_NOT_FOUND, batch)?;
@@ -79,7 +79,7 @@ impl<M: Payload> Outgoing<M> {
         persist: &mut impl Persist<M>,
     ) -> Result<Option<Delivery<M>>, ProtocolError> {
         let Some(slot) = self.window.get_mut(packet_id) else {
-            self.counters.acks_unexpected += 1;
+            self.count().acks_unexpected += 1;
             return Ok(None);
         };
         if slot.stage != Stage::Released {
@@ -124,10 +124,11 @@ impl<M: Payload> Outgoing<M> {
         reason: ReasonCode,
         batch: BatchSeq,
     ) -> Result<(), ProtocolError> {
-        if self.releases.len() >= RELEASES_LEN_MAX {
+        let releases = self.releases.get_or_default();
+        if releases.len() >= RELEASES_LEN_MAX {
             return Err(mismatch("the peer sends PUBREC without reading PUBREL"));
         }
-        self.releases.push_back(Release { packet_id, reason, batch });
+        releases.push_back(Release { packet_id, reason, batch });
         Ok(())
     }
 }

@@ -1,7 +1,5 @@
 //! Taking messages out of a session, to give them to another one.
 
-use std::collections::VecDeque;
-
 use tacho_codec::{PacketId, QoS};
 
 use super::Outgoing;
@@ -76,7 +74,7 @@ impl<M: Payload> Outgoing<M> {
             self.queue.pop();
         }
         deliveries.extend(std::iter::from_fn(|| Some(removed(self.queue.pop()?, persist))));
-        self.releases = VecDeque::new();
+        self.releases.clear();
         self.credit_used = 0;
         deliveries
     }

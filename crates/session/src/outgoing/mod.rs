@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use tacho_codec::{PacketId, QoS, ReasonCode};
 
+use crate::on_demand::OnDemand;
 use crate::queue::{Overflow, Queue, QueueLevel, Queued};
 use crate::{BatchSeq, Counters, Delivery, DropReason, Offer, Payload, Persist, Record, Transmit};
 use slot::{SentAt, Slot, Stage};
@@ -42,13 +43,13 @@ struct Release {
 pub(crate) struct Outgoing<M> {
     window: Window<M>,
     queue: Queue<M>,
-    releases: VecDeque<Release>,
+    releases: OnDemand<VecDeque<Release>>,
     /// The newest batch that a release waits for.
     released: BatchSeq,
     /// The batch of the last message that expired in the window: nothing behind it is sent before
     /// that is committed.
     lapsed: BatchSeq,
-    pub(crate) counters: Counters,
+    counters: OnDemand<Counters>,
     /// The number of the next message.
     next_seq: u64,
     /// Units of the peer's receive maximum in use on this connection.
@@ -78,10 +79,10 @@ impl<M: Payload> Outgoing<M> {
         Self {
             window: Window::new(),
             queue: Queue::new(limits.queue_len_max, limits.queue_bytes_max),
-            releases: VecDeque::new(),
+            releases: OnDemand::new(),
             released: BatchSeq::DONE,
             lapsed: BatchSeq::DONE,
-            counters: Counters::default(),
+            counters: OnDemand::new(),
             next_seq: 1,
             credit_used: 0,
             width: 0,
@@ -106,7 +107,7 @@ impl<M: Payload> Outgoing<M> {
     pub(crate) fn disconnect(&mut self) {
         self.output = Output::Disconnected;
         self.credit_used = 0;
-        self.releases = VecDeque::new();
+        self.releases.clear();
         self.release_memory();
     }
 
@@ -114,16 +115,26 @@ impl<M: Payload> Outgoing<M> {
     pub(crate) fn clear(&mut self) {
         self.window.clear();
         self.queue.clear();
-        self.releases = VecDeque::new();
+        self.releases.clear();
         self.credit_used = 0;
     }
 
     pub(crate) fn release_memory(&mut self) {
         self.window.release_memory();
         self.queue.release_memory();
-        if self.releases.is_empty() {
-            self.releases = VecDeque::new();
+        if self.releases.get().is_some_and(VecDeque::is_empty) {
+            self.releases.clear();
         }
+    }
+
+    #[inline]
+    pub(crate) fn counters(&self) -> &Counters {
+        self.counters.get().unwrap_or(&Counters::NONE)
+    }
+
+    /// The counters, one of which is about to count.
+    pub(crate) fn count(&mut self) -> &mut Counters {
+        self.counters.get_or_default()
     }
 
     /// Without a connection it has no effect: the next one starts uncongested.
@@ -328,7 +339,7 @@ impl<M: Payload> Outgoing<M> {
         let Some(reason) = self.queue.refusal(delivery) else { return };
         for Queued { seq, delivery } in self.queue.evict_for(delivery) {
             persist.persist(Record::Discarded { seq, delivery: &delivery });
-            self.counters.count_drop(reason);
+            self.count().count_drop(reason);
         }
     }
 
@@ -347,12 +358,12 @@ impl<M: Payload> Outgoing<M> {
             if !is_reported {
                 persist.persist(Record::Expired { seq, delivery: &delivery });
             }
-            self.counters.count_drop(DropReason::Expired);
+            self.count().count_drop(DropReason::Expired);
         }
     }
 
     fn dropped(&mut self, reason: DropReason) -> Offer<M> {
-        self.counters.count_drop(reason);
+        self.count().count_drop(reason);
         Offer::Dropped(reason)
     }
 
@@ -362,7 +373,7 @@ impl<M: Payload> Outgoing<M> {
         if !self.is_connected() {
             return false;
         }
-        if self.releases.front().is_some_and(|release| release.batch <= committed) {
+        if self.has_release(committed) {
             return true;
         }
         let unsent = if self.window.is_sent() { None } else { self.window.peek_unsent() };
@@ -405,7 +416,7 @@ impl<M: Payload> Outgoing<M> {
         if !self.is_connected() {
             return None;
         }
-        if !self.releases.is_empty()
+        if self.releases.get().is_some()
             && let Some(transmit) = self.poll_release(now_ns, committed)
         {
             return Some(transmit);
@@ -442,9 +453,16 @@ impl<M: Payload> Outgoing<M> {
         Some(Transmit::Publish { delivery, packet_id: None, dup: false })
     }
 
+    /// Whether the oldest release may be sent.
+    #[inline]
+    fn has_release(&self, committed: BatchSeq) -> bool {
+        let oldest = self.releases.get().and_then(VecDeque::front);
+        oldest.is_some_and(|release| release.batch <= committed)
+    }
+
     fn poll_release(&mut self, now_ns: u64, committed: BatchSeq) -> Option<Transmit<M>> {
-        while self.releases.front().is_some_and(|release| release.batch <= committed) {
-            let Release { packet_id, reason, .. } = self.releases.pop_front()?;
+        while self.has_release(committed) {
+            let Release { packet_id, reason, .. } = self.releases.get_mut()?.pop_front()?;
             if reason == ReasonCode::SUCCESS {
                 // PUBCOMP may have arrived before PUBREL was sent; then nothing is to be released.
                 let slot = self.window.get_mut(packet_id).filter(|slot| slot.release_waits);
@@ -518,7 +536,7 @@ impl<M: Payload> Outgoing<M> {
     fn expire(&mut self, packet_id: PacketId, persist: &mut impl Persist<M>) {
         if let Some(slot) = self.window.finish(packet_id) {
             self.lapsed = persist.persist(Record::Lapsed { seq: slot.seq, packet_id });
-            self.counters.count_drop(DropReason::Expired);
+            self.count().count_drop(DropReason::Expired);
         }
     }
 

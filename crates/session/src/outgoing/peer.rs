@@ -1,7 +1,5 @@
 //! Exchanges with a peer that is a server, which may have lost them or not support QoS 2.
 
-use std::collections::VecDeque;
-
 use tacho_codec::{PacketId, QoS};
 
 use super::Outgoing;
@@ -12,7 +10,7 @@ impl<M: Payload> Outgoing<M> {
     /// The peer has lost the session: PUBLISH is sent as if for the first time, and exchanges with
     /// a PUBREC are complete.
     pub(crate) fn forgotten_by_peer(&mut self, persist: &mut impl Persist<M>) {
-        self.releases = VecDeque::new();
+        self.releases.clear();
         let released: Vec<PacketId> = self
             .window
             .slots_mut()

@@ -84,7 +84,7 @@ impl Shard {
         }
         let groups = &self.groups.groups;
         let groups = session.memberships.present.iter().map(|m| &groups[m.local.index()].group);
-        let full: Vec<FullQueue> = groups.map(|group| group.full_queue()).collect();
+        let full: Box<[FullQueue]> = groups.map(|group| group.full_queue()).collect();
         session.memberships.full = full;
     }
 

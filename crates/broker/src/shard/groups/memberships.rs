@@ -23,7 +23,7 @@ pub(in crate::shard) struct Memberships {
     /// Present once it has left one with messages in hand.
     pub(super) former: Option<Box<FormerGroups>>,
     /// Groups that may bind no messages to the session, since its queue is full.
-    pub(super) full: Vec<FullQueue>,
+    pub(super) full: Box<[FullQueue]>,
 }
 
 impl Memberships {

@@ -68,35 +68,35 @@ impl SubscriptionCounts {
     /// Counts subscriptions in any case.
     pub(super) fn add(&self, tally: Tally) {
         let Self { totals, stats } = self;
-        totals.count.fetch_add(tally.count, Ordering::Relaxed);
+        totals.count.fetch_add(tally.count as usize, Ordering::Relaxed);
         totals.bytes.fetch_add(tally.bytes, Ordering::Relaxed);
-        stats.subscriptions.add(tally.count as u64);
+        stats.subscriptions.add(u64::from(tally.count));
         stats.subscriptions_bytes.add(tally.bytes);
-        stats.shared_subscriptions.add(tally.shared as u64);
+        stats.shared_subscriptions.add(u64::from(tally.shared));
     }
 
     /// They are over.
     pub(super) fn subtract(&self, tally: Tally) {
         let Self { totals, stats } = self;
-        totals.count.fetch_sub(tally.count, Ordering::Relaxed);
+        totals.count.fetch_sub(tally.count as usize, Ordering::Relaxed);
         totals.bytes.fetch_sub(tally.bytes, Ordering::Relaxed);
-        stats.subscriptions.subtract(tally.count as u64);
+        stats.subscriptions.subtract(u64::from(tally.count));
         stats.subscriptions_bytes.subtract(tally.bytes);
-        stats.shared_subscriptions.subtract(tally.shared as u64);
+        stats.shared_subscriptions.subtract(u64::from(tally.shared));
     }
 }
 
 /// What some subscriptions count for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
-    count: usize,
-    shared: usize,
+    count: u32,
+    shared: u32,
     bytes: u64,
 }
 
 impl Tally {
     pub(super) fn of(filter: &Filter) -> Self {
-        Self { count: 1, shared: usize::from(filter.is_shared()), bytes: text_bytes(filter) }
+        Self { count: 1, shared: u32::from(filter.is_shared()), bytes: text_bytes(filter) }
     }
 
     #[cfg(feature = "sim")]
