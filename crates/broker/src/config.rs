@@ -94,6 +94,9 @@ pub struct RawConfig {
     pub allow_anonymous: Option<bool>,
     /// Pins shard i to the i-th usable core.
     pub pin_shards: Option<bool>,
+    /// Keeps transparent huge pages, if the system has them; the program that runs the broker sees
+    /// to it.
+    pub huge_pages: Option<bool>,
     /// Response information for 5.0 clients that request it: the beginning of their response
     /// topics. `{client_id}` is replaced by the client identifier.
     pub response_information: Option<String>,
@@ -146,12 +149,13 @@ pub struct RawConfig {
 }
 
 /// When a change of each key that is in no section takes effect.
-const KEYS: [(&str, Applies); 12] = [
+const KEYS: [(&str, Applies); 13] = [
     ("include", Applies::Restart),
     ("listen", Applies::Live),
     ("shards", Applies::Restart),
     ("allow_anonymous", Applies::Live),
     ("pin_shards", Applies::Restart),
+    ("huge_pages", Applies::Restart),
     ("response_information", Applies::Restart),
     ("shared_subscription_strategy", Applies::Restart),
     ("metrics", Applies::Restart),
@@ -172,6 +176,9 @@ pub struct Config {
     pub shards: usize,
     /// Whether shard i is pinned to the i-th usable core.
     pub pin_shards: bool,
+    /// Whether transparent huge pages stay on, if the system has them; the program that runs the
+    /// broker sees to it.
+    pub huge_pages: bool,
     /// Response information for 5.0 clients that request it.
     pub response_information: Option<String>,
     /// How shared subscriptions choose the member for a message.
@@ -280,6 +287,7 @@ impl RawConfig {
             certificates_check_s: self.tls.check_s.unwrap_or(CERTIFICATES_CHECK_S),
             shards,
             pin_shards: self.pin_shards.unwrap_or(false),
+            huge_pages: self.huge_pages.unwrap_or(false),
             response_information,
             shared_strategy: self.shared_subscription_strategy.unwrap_or_default(),
             metrics: self.metrics,
@@ -397,13 +405,14 @@ impl Config {
         });
         let bridges: String = self.bridges.iter().map(BridgeConfig::describe).collect();
         format!(
-            "listen = [{}]\nshards = {}\npin_shards = {}\nallow_anonymous = {}\n\
+            "listen = [{}]\nshards = {}\npin_shards = {}\nhuge_pages = {}\nallow_anonymous = {}\n\
              shared_subscription_strategy = \"{}\"\n{response}{metrics}{outputs}{data_dir}sys_interval_s = {}\n\n\
              [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}\
              \n{named}{durability}{others}{bridges}",
             listen.join(", "),
             self.shards,
             self.pin_shards,
+            self.huge_pages,
             self.listeners.iter().any(Listener::needs_consent),
             self.shared_strategy.name(),
             self.sys_interval_s,

@@ -423,6 +423,9 @@ pub(crate) fn run(args: &BrokerArgs) -> anyhow::Result<ExitCode> {
         Ok(given) => given,
         Err(sentence) => return refused(sentence),
     };
+    if !config.huge_pages {
+        allocator::refuse_huge_pages();
+    }
     let broker = match Broker::start_with(config, AuthMethods::default(), given) {
         Err(error) if is_of_configuration(&error) => return refused(error.to_string()),
         started => started?,

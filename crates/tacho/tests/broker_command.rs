@@ -179,6 +179,23 @@ fn resident_bytes(pid: u32) -> usize {
 /// Resident memory was twice what had arrived, and two thirds of it stayed when all had left.
 #[cfg(target_os = "linux")]
 #[test]
+fn huge_pages_are_off_and_on_as_configured() {
+    for (setting, expected) in [("false", "0"), ("true", "1")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tacho"));
+        command.args(["broker", "--shards", "1", "--listen", "127.0.0.1:0"]);
+        command.env("TACHO_BROKER__HUGE_PAGES", setting);
+        let broker = Broker::start_command(command);
+        let path = format!("/proc/{}/status", broker.child.id());
+        let status = std::fs::read_to_string(path).expect("is readable");
+        match status.lines().find_map(|line| line.strip_prefix("THP_enabled:")) {
+            Some(enabled) => assert_eq!(enabled.trim(), expected),
+            None => eprintln!("this kernel does not say whether a process has huge pages"),
+        }
+        broker.stop();
+    }
+}
+
+#[test]
 fn memory_of_unfinished_packets_is_what_has_arrived_and_is_given_back() {
     const CLIENTS: usize = 100;
     const ARRIVED: usize = 600_000;
