@@ -44,12 +44,23 @@ pub trait Bus: Debug + Send + Sync {
         timeout: Duration,
     ) -> Result<Bytes, BusError>;
 
-    /// Opens a log, creating it when there is none. It keeps the newest entries of together at most
-    /// `bytes_max`.
+    /// Opens a log, creating it when there is none. It keeps the limits that it was created with.
     ///
     /// # Errors
     /// The engine refuses it, or has too many.
-    fn log(&self, name: &Name, bytes_max: u64) -> Result<Box<dyn Log>, BusError>;
+    fn log(&self, name: &Name, limits: LogLimits) -> Result<Box<dyn Log>, BusError>;
+
+    /// Opens a log that exists.
+    ///
+    /// # Errors
+    /// The engine does not answer.
+    fn find_log(&self, name: &Name) -> Result<Option<Box<dyn Log>>, BusError>;
+
+    /// Deletes a log with its entries, if there is one; handles of it fail from then on.
+    ///
+    /// # Errors
+    /// The engine does not answer.
+    fn delete_log(&self, name: &Name) -> Result<(), BusError>;
 
     /// Opens a table of keys, creating it when there is none. With a `lease`, at least 100 ms, each
     /// key ends that long after it was written last; a table keeps the lease it was created with.
@@ -57,6 +68,23 @@ pub trait Bus: Debug + Send + Sync {
     /// # Errors
     /// The engine refuses it, has too many, or has it with another lease.
     fn table(&self, name: &Name, lease: Option<Duration>) -> Result<Box<dyn Table>, BusError>;
+}
+
+/// What a log keeps: the newest entries within both bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLimits {
+    /// Bytes of all entries together, with what the engine adds.
+    pub bytes_max: u64,
+    /// How long an entry is kept; as long as there is room, unless given.
+    pub age_max: Option<Duration>,
+}
+
+impl LogLimits {
+    /// Up to so many bytes, of any age.
+    #[must_use]
+    pub const fn of_bytes(bytes_max: u64) -> Self {
+        Self { bytes_max, age_max: None }
+    }
 }
 
 /// Entries in order, each with a sequence number; the oldest are forgotten.

@@ -24,7 +24,7 @@ mod nats;
 mod socket;
 mod subscription;
 
-pub use bus::{Bus, Expected, Log, LogEntry, MESSAGE_BYTES_MAX, Revision, Table, Value};
+pub use bus::{Bus, Expected, Log, LogEntry, LogLimits, MESSAGE_BYTES_MAX, Revision, Table, Value};
 pub use error::BusError;
 pub use link::{Link, LinkEnds, LinkEvent, LinkLimits};
 pub use local::LocalBus;

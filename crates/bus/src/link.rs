@@ -55,8 +55,10 @@ impl Default for LinkLimits {
 pub enum LinkEvent {
     /// A message of the other side.
     Message(Vec<u8>),
-    /// The other side has ended the link, or is lost; nothing follows.
+    /// The other side has ended the link, or this side cannot go on; nothing follows.
     Ended(String),
+    /// Nothing was heard of the other side for too long; nothing follows.
+    Silent(String),
 }
 
 /// One end of a link. Dropping it tells the other side that it ends.
@@ -162,10 +164,10 @@ impl LinkState {
 
     /// Takes what arrives, and looks at the clock, until the link ends.
     fn pump(&self, messages: &Subscription, mut on_event: impl FnMut(LinkEvent)) {
-        let why = loop {
+        let end = loop {
             let message = match messages.next(TICK) {
                 Ok(message) => message,
-                Err(error) => break error.to_string(),
+                Err(error) => break LinkEvent::Ended(error.to_string()),
             };
             if self.stop.load(Ordering::Relaxed) {
                 return;
@@ -174,7 +176,7 @@ impl LinkState {
             let now_ns = self.now_ns();
             // What waits now is of before: the other side has given this one up.
             if let Some(seconds) = window.stood_still_s(now_ns) {
-                break format!("this side stood still for {seconds} s");
+                break LinkEvent::Ended(format!("this side stood still for {seconds} s"));
             }
             let taken = match message {
                 Some(message) => window.take(now_ns, &message.payload),
@@ -186,18 +188,18 @@ impl LinkState {
             self.room.notify_all();
             match taken {
                 Taken::Message(message) => on_event(LinkEvent::Message(message)),
-                Taken::End(why) => break why,
+                Taken::End(why) => break LinkEvent::Ended(why),
                 Taken::Nothing => {}
             }
             if let Some(seconds) = lost {
-                break format!("nothing was heard of it for {seconds} s");
+                break LinkEvent::Silent(format!("nothing was heard of it for {seconds} s"));
             }
         };
         // A side that is given up, but lives, hears it when it can.
         let goodbye = lock(&self.window).goodbye();
         let _ = self.bus.publish(&self.other, goodbye.into());
         self.room.notify_all();
-        on_event(LinkEvent::Ended(why));
+        on_event(end);
     }
 
     /// Publishes what may be sent now; what the bus does not take is repeated later.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::bus::check_size;
 use crate::subscription::{Feed, Offered, queue};
-use crate::{Bus, BusError, Log, Message, Name, Pattern, Subject, Subscription, Table};
+use crate::{Bus, BusError, Log, LogLimits, Message, Name, Pattern, Subject, Subscription, Table};
 
 mod log;
 mod table;
@@ -100,13 +100,25 @@ impl Bus for LocalBus {
         answer.map(|answer| answer.payload).ok_or_else(timed_out)
     }
 
-    fn log(&self, name: &Name, bytes_max: u64) -> Result<Box<dyn Log>, BusError> {
+    fn log(&self, name: &Name, limits: LogLimits) -> Result<Box<dyn Log>, BusError> {
         let mut logs = lock(&self.0.logs);
         if !logs.contains_key(name) && logs.len() >= LOGS_MAX {
             return Err(limit("logs", LOGS_MAX));
         }
-        let log = logs.entry(name.clone()).or_insert_with(|| LocalLog::new(bytes_max));
+        let log = logs.entry(name.clone()).or_insert_with(|| LocalLog::new(limits));
         Ok(Box::new(log.clone()))
+    }
+
+    fn find_log(&self, name: &Name) -> Result<Option<Box<dyn Log>>, BusError> {
+        let found = lock(&self.0.logs).get(name).cloned();
+        Ok(found.map(|log| Box::new(log) as Box<dyn Log>))
+    }
+
+    fn delete_log(&self, name: &Name) -> Result<(), BusError> {
+        if let Some(log) = lock(&self.0.logs).remove(name) {
+            log.delete();
+        }
+        Ok(())
     }
 
     fn table(&self, name: &Name, lease: Option<Duration>) -> Result<Box<dyn Table>, BusError> {

@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::bus::check_size;
 use crate::subscription::{Offered, SUBSCRIPTION_MESSAGES_MAX, queue};
-use crate::{Bus, BusError, Log, Message, Name, Pattern, Subject, Subscription, Table};
+use crate::{Bus, BusError, Log, LogLimits, Message, Name, Pattern, Subject, Subscription, Table};
 
 mod log;
 mod settings;
@@ -259,8 +259,17 @@ impl Bus for NatsBus {
         self.connection.wait(timeout + Duration::from_secs(1), call)
     }
 
-    fn log(&self, name: &Name, bytes_max: u64) -> Result<Box<dyn Log>, BusError> {
-        Ok(Box::new(NatsLog::open(&self.connection, name, bytes_max)?))
+    fn log(&self, name: &Name, limits: LogLimits) -> Result<Box<dyn Log>, BusError> {
+        Ok(Box::new(NatsLog::open(&self.connection, name, limits)?))
+    }
+
+    fn find_log(&self, name: &Name) -> Result<Option<Box<dyn Log>>, BusError> {
+        let found = NatsLog::find(&self.connection, name)?;
+        Ok(found.map(|log| Box::new(log) as Box<dyn Log>))
+    }
+
+    fn delete_log(&self, name: &Name) -> Result<(), BusError> {
+        NatsLog::delete(&self.connection, name)
     }
 
     fn table(&self, name: &Name, lease: Option<Duration>) -> Result<Box<dyn Table>, BusError> {

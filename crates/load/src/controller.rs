@@ -9,7 +9,8 @@ use std::time::Duration;
 use tacho_net::clock;
 
 use crate::context::RunContext;
-use crate::events::{Delivery, End, Event, PhaseKind, Summary};
+use crate::division::Past;
+use crate::events::{BegunPhase, Delivery, End, Event, Summary};
 use crate::histogram::{self, histogram};
 use crate::mail::{Ended, Enter, Mail, OnLoss, Report, ReportBody, Status, Task};
 use crate::plan::{ClientIndex, Group, Phase, Receiver};
@@ -19,15 +20,18 @@ use crate::verifier::{Books, StreamEnds, settle_shared};
 mod begin;
 mod crew;
 mod intervals;
+mod load;
 mod losses;
 mod roll;
 mod shares;
+mod take_up;
 pub(crate) mod threads;
 
 pub(crate) use begin::{start, start_parts};
 use crew::Crew;
 pub(crate) use crew::CrewPart;
 use intervals::{Intervals, Measured};
+use load::Load;
 use roll::Roll;
 use shares::Shares;
 
@@ -74,6 +78,8 @@ struct Controller {
     rtt_failure: Option<String>,
     /// When the first connect phase began.
     connect_start_ns: u64,
+    /// The phases entered so far.
+    entered: Vec<BegunPhase>,
     inbox: Inbox,
     failures: u64,
     /// Clients whose connection failed.
@@ -89,8 +95,9 @@ struct Controller {
 }
 
 impl Controller {
-    fn run(mut self) {
-        let end = self.run_phases().err().unwrap_or(End::Completed);
+    /// Runs the plan, or what is left of it behind the `past` of another controller.
+    fn run(mut self, past: Option<Past>) {
+        let end = self.run_phases(past).err().unwrap_or(End::Completed);
         if !matches!(end, End::Completed | End::Thread(_) | End::ShareLost { .. }) {
             // A run that ends early still disconnects its clients.
             let _ = self.disconnect(self.context.plan.phases.len());
@@ -99,9 +106,10 @@ impl Controller {
         self.emit(Event::Finished(Box::new(summary)));
     }
 
-    fn run_phases(&mut self) -> Result<(), End> {
+    fn run_phases(&mut self, past: Option<Past>) -> Result<(), End> {
         let phases = self.context.plan.phases.clone();
-        let mut index = 0;
+        let mut taken_up = past.map(|past| self.take_up(past)).transpose()?;
+        let mut index = taken_up.as_ref().map_or(0, Load::first);
         while index < phases.len() {
             match phases[index] {
                 Phase::Connect { timeout_ns } => self.connect(index, timeout_ns)?,
@@ -116,9 +124,12 @@ impl Controller {
                 Phase::Resume { timeout_ns } => self.resume(index, timeout_ns, None)?,
                 Phase::Probe { timeout_ns } => self.probe(index, timeout_ns)?,
                 Phase::WarmUp { .. } | Phase::Measure { .. } => {
-                    let loads = load_phases(&phases[index..]);
-                    let measured = self.load(index, &phases[index..index + loads])?;
-                    index += loads;
+                    let mut load = match taken_up.take() {
+                        Some(load) => load,
+                        None => self.begin_load(index),
+                    };
+                    let measured = self.follow_load(&mut load)?;
+                    index = load.end();
                     if let Some(Phase::Resume { timeout_ns }) = phases.get(index) {
                         self.resume(index, *timeout_ns, measured)?;
                         index += 1;
@@ -169,65 +180,6 @@ impl Controller {
             }
         }
         Ok(())
-    }
-
-    /// Runs consecutive load phases; returns the measured window.
-    fn load(&mut self, first: usize, phases: &[Phase]) -> Result<Option<Measured>, End> {
-        let mut start_ns = clock::now_ns() + self.crew.margin_ns();
-        self.is_loading = true;
-        self.roll.listen(start_ns);
-        let mut measured = None;
-        let mut starts = Vec::new();
-        for (index, phase) in (first..).zip(phases) {
-            let (duration_ns, scale, measure) = match *phase {
-                Phase::WarmUp { duration_ns, scale } => (duration_ns, scale, false),
-                Phase::Measure { duration_ns, scale } => (duration_ns, scale, true),
-                _ => continue,
-            };
-            let end_ns = start_ns + duration_ns;
-            let task = Task::Load { end_ns, scale, measure };
-            self.post_all(|| Mail::Enter(Enter { index, start_ns, task }));
-            starts.push(PhaseStart { index, kind: task.kind(), at_ns: start_ns });
-            if measure {
-                measured = Some(Measured { index, start_ns, len_ns: duration_ns });
-                self.measured_ns = start_ns;
-            }
-            start_ns = end_ns;
-        }
-        let mut starts = starts.into_iter().peekable();
-        let mut check_ns = clock::now_ns();
-        loop {
-            let now_ns = clock::now_ns();
-            if now_ns >= check_ns && self.connects_during_load() {
-                // Clients that connect again may get no CONNACK.
-                check_ns = now_ns + GIVE_UP_EVERY_NS;
-                let timeout_ns = self.connect_timeout_ns;
-                self.post_all(|| Mail::GiveUp { timeout_ns });
-            }
-            while let Some(start) = starts.next_if(|start| start.at_ns <= now_ns) {
-                let PhaseStart { index, kind, at_ns } = start;
-                self.emit(Event::Phase { kind, index, at_ns });
-            }
-            if now_ns >= start_ns {
-                return Ok(measured);
-            }
-            self.lose_silent(now_ns)?;
-            let wait_ns =
-                start_ns.min(starts.peek().map_or(u64::MAX, |start| start.at_ns)) - now_ns;
-            if let Err(end) = self.receive_or_abort(Duration::from_nanos(wait_ns).min(LOOK_EVERY)) {
-                return Err(self.cut_short(end, measured, first));
-            }
-            if self.has_lost_all() {
-                let end = End::AllLost(self.last_failure.clone());
-                return Err(self.cut_short(end, measured, first));
-            }
-        }
-    }
-
-    /// Whether clients connect while the load runs.
-    fn connects_during_load(&self) -> bool {
-        let plan = &self.context.plan;
-        !plan.actions.is_empty() || plan.groups.iter().any(|group| group.login.is_some())
     }
 
     /// Reconnects absent clients. Messages queued for them arrive from here on.
@@ -422,9 +374,14 @@ impl Controller {
     fn enter(&mut self, enter: Enter) {
         self.inbox.phase = enter.index;
         self.roll.enter();
-        let kind = enter.task.kind();
-        self.emit(Event::Phase { kind, index: enter.index, at_ns: enter.start_ns });
+        self.note_entered(&enter);
         self.post_all(|| Mail::Enter(enter));
+    }
+
+    fn note_entered(&mut self, enter: &Enter) {
+        let begun = BegunPhase::of(enter);
+        self.entered.push(begun);
+        self.emit(begun.event());
     }
 
     /// Waits until all threads have finished the phase. Clients that wait longer than `timeout_ns`
@@ -577,18 +534,4 @@ impl Controller {
         // The receiver is gone when the engine is being dropped; the abort flag is set then.
         let _ = self.events.send(event);
     }
-}
-
-/// A phase that starts during a load.
-#[derive(Debug, Clone, Copy)]
-struct PhaseStart {
-    index: usize,
-    kind: PhaseKind,
-    at_ns: u64,
-}
-
-/// The number of leading phases that form one load: up to and including the first `Measure`.
-fn load_phases(phases: &[Phase]) -> usize {
-    let loads = phases.iter().take_while(|phase| matches!(phase, Phase::WarmUp { .. })).count();
-    loads + usize::from(matches!(phases.get(loads), Some(Phase::Measure { .. })))
 }

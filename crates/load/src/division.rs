@@ -32,9 +32,12 @@ use crate::plan::{Authentication, ClientIndex, Plan, PlanError, Receiver};
 use crate::verifier::unix_offset_ns;
 use crate::wire::{self, WireError};
 
+mod past;
 mod share;
 mod sound;
 
+pub(crate) use past::Past;
+pub use past::{LostThen, PastRun};
 pub use share::{Assignment, Share, ShareFigures, ShareStartError};
 
 /// Threads of all processes together: what can be numbered, and far above what makes sense.
@@ -227,6 +230,30 @@ impl Division {
     /// # Errors
     /// A thread cannot be started.
     pub fn start(self, send: Vec<SendOrder>, on_loss: OnLoss) -> io::Result<Engine> {
+        self.begin(send, on_loss, None)
+    }
+
+    /// Takes up a run that another controller has started and left under load.
+    ///
+    /// # Errors
+    /// A thread cannot be started, or what is known of the run does not fit this one.
+    pub fn take_up(
+        self,
+        send: Vec<SendOrder>,
+        on_loss: OnLoss,
+        past: PastRun,
+    ) -> io::Result<Engine> {
+        let past = Past::new(past, &self.context, &self.parts, &self.names);
+        let past = past.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        self.begin(send, on_loss, Some(past))
+    }
+
+    fn begin(
+        self,
+        send: Vec<SendOrder>,
+        on_loss: OnLoss,
+        past: Option<Past>,
+    ) -> io::Result<Engine> {
         let clients = self.clients();
         let parts = self.parts.into_iter().zip(clients).zip(self.names).zip(send);
         let parts = parts.map(|(((threads, clients), name), send)| CrewPart {
@@ -235,7 +262,8 @@ impl Division {
             clients: clients as u64,
             send,
         });
-        Engine::of_parts(self.context, parts.collect(), on_loss, (self.sender, self.reports))
+        let parts = (parts.collect(), past);
+        Engine::of_parts(self.context, parts, on_loss, (self.sender, self.reports))
     }
 }
 

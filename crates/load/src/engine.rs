@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::context::RunContext;
 use crate::controller::CrewPart;
+use crate::division::Past;
 use crate::events::Event;
 use crate::mail::{OnLoss, Report};
 use crate::plan::{Plan, PlanError};
@@ -59,10 +60,10 @@ impl Engine {
         Ok(Self { events, abort, controller: Some(controller) })
     }
 
-    /// Runs the phases of a plan whose threads other processes have started.
+    /// Runs the phases of a plan whose threads other processes have started, or takes up a run.
     pub(crate) fn of_parts(
         context: Arc<RunContext>,
-        parts: Vec<CrewPart>,
+        parts: (Vec<CrewPart>, Option<Past>),
         on_loss: OnLoss,
         reports: (mpsc::Sender<Report>, mpsc::Receiver<Report>),
     ) -> std::io::Result<Self> {

@@ -4,6 +4,7 @@
 //! hold microseconds with three significant digits.
 
 mod actions;
+mod begun;
 mod delivery;
 mod failure;
 mod figures;
@@ -11,6 +12,7 @@ mod login;
 mod shares;
 
 pub use actions::{ActionCounts, ActionTotals};
+pub use begun::{BegunPhase, LoadBegun};
 pub use delivery::{Counters, Delivery, Gap, Violations};
 pub(crate) use failure::is_temporary;
 pub use failure::{ConnectCause, ConnectError, Failure, OversizedPacket};
@@ -35,6 +37,14 @@ pub enum Event {
         kind: PhaseKind,
         /// Position in [`Plan::phases`](crate::Plan::phases).
         index: usize,
+        /// When.
+        at_ns: u64,
+    },
+    /// The first load of a divided run is about to be ordered: from here on another controller
+    /// could take the run up.
+    Loading(Box<LoadBegun>),
+    /// All events before this were of a controller that is gone; this one has taken the run up.
+    TakenUp {
         /// When.
         at_ns: u64,
     },

@@ -4,14 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use async_nats::jetstream::context::{DeleteStreamErrorKind, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Stream};
 use bytes::Bytes;
 use futures_util::StreamExt;
 
 use super::{ANSWER_WITHIN, NatsConnection, refused};
 use crate::bus::check_size;
-use crate::{BusError, Log, LogEntry, Name};
+use crate::{BusError, Log, LogEntry, LogLimits, Name};
 
 /// After this time without a call the server forgets a reader that could not say goodbye.
 const READER_IDLE: Duration = Duration::from_secs(10);
@@ -26,13 +28,14 @@ impl NatsLog {
     pub(super) fn open(
         connection: &Arc<NatsConnection>,
         name: &Name,
-        bytes_max: u64,
+        limits: LogLimits,
     ) -> Result<Self, BusError> {
-        let subject = format!("tacho-log.{name}");
+        let subject = subject_of(name);
         let config = Config {
-            name: format!("tacho-log-{name}"),
+            name: stream_of(name),
             subjects: vec![subject.clone()],
-            max_bytes: i64::try_from(bytes_max).unwrap_or(i64::MAX),
+            max_bytes: i64::try_from(limits.bytes_max).unwrap_or(i64::MAX),
+            max_age: limits.age_max.unwrap_or_default(),
             discard: DiscardPolicy::Old,
             num_replicas: connection.replicas,
             ..Config::default()
@@ -43,6 +46,50 @@ impl NatsLog {
         })?;
         Ok(Self { connection: Arc::clone(connection), subject, stream })
     }
+
+    pub(super) fn find(
+        connection: &Arc<NatsConnection>,
+        name: &Name,
+    ) -> Result<Option<Self>, BusError> {
+        let (jetstream, stream) = (connection.jetstream.clone(), stream_of(name));
+        let found = connection.wait(ANSWER_WITHIN, async move {
+            match jetstream.get_stream(stream).await {
+                Ok(stream) => Ok(Some(stream)),
+                Err(error) => match error.kind() {
+                    GetStreamErrorKind::JetStream(error) if is_missing(&error) => Ok(None),
+                    _ => Err(refused(error)),
+                },
+            }
+        })?;
+        let (connection, subject) = (Arc::clone(connection), subject_of(name));
+        Ok(found.map(|stream| Self { connection, subject, stream }))
+    }
+
+    pub(super) fn delete(connection: &NatsConnection, name: &Name) -> Result<(), BusError> {
+        let (jetstream, stream) = (connection.jetstream.clone(), stream_of(name));
+        connection.wait(ANSWER_WITHIN, async move {
+            match jetstream.delete_stream(stream).await {
+                Ok(_) => Ok(()),
+                Err(error) => match error.kind() {
+                    DeleteStreamErrorKind::JetStream(error) if is_missing(&error) => Ok(()),
+                    _ => Err(refused(error)),
+                },
+            }
+        })
+    }
+}
+
+fn subject_of(name: &Name) -> String {
+    format!("tacho-log.{name}")
+}
+
+fn stream_of(name: &Name) -> String {
+    format!("tacho-log-{name}")
+}
+
+/// Whether the server says that there is no such stream.
+fn is_missing(error: &async_nats::jetstream::Error) -> bool {
+    error.error_code() == ErrorCode::STREAM_NOT_FOUND
 }
 
 impl Log for NatsLog {

@@ -17,7 +17,8 @@ use super::frame::{self, Answer, Ask, Call, Frame};
 use crate::bus::check_size;
 use crate::subscription::{Feed, Offered, queue};
 use crate::{
-    Bus, BusError, Expected, Log, LogEntry, Name, Pattern, Revision, Subject, Subscription, Table,
+    Bus, BusError, Expected, Log, LogEntry, LogLimits, Name, Pattern, Revision, Subject,
+    Subscription, Table,
     Value,
 };
 
@@ -205,10 +206,26 @@ impl Bus for SocketBus {
         }
     }
 
-    fn log(&self, name: &Name, bytes_max: u64) -> Result<Box<dyn Log>, BusError> {
-        let ask = Ask::OpenLog { name: name.clone(), bytes_max };
+    fn log(&self, name: &Name, limits: LogLimits) -> Result<Box<dyn Log>, BusError> {
+        let ask = Ask::OpenLog { name: name.clone(), limits };
         self.connection.call(ask, ANSWER_WITHIN)?;
         Ok(Box::new(Opened { connection: Arc::clone(&self.connection), name: name.clone() }))
+    }
+
+    fn find_log(&self, name: &Name) -> Result<Option<Box<dyn Log>>, BusError> {
+        match self.connection.call(Ask::FindLog { name: name.clone() }, ANSWER_WITHIN)? {
+            Answer::Found(false) => Ok(None),
+            Answer::Found(true) => {
+                let connection = Arc::clone(&self.connection);
+                Ok(Some(Box::new(Opened { connection, name: name.clone() })))
+            }
+            _ => Err(astray()),
+        }
+    }
+
+    fn delete_log(&self, name: &Name) -> Result<(), BusError> {
+        self.connection.call(Ask::DeleteLog { name: name.clone() }, ANSWER_WITHIN)?;
+        Ok(())
     }
 
     fn table(&self, name: &Name, lease: Option<Duration>) -> Result<Box<dyn Table>, BusError> {

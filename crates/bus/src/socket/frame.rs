@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BusError, Expected, LogEntry, MESSAGE_BYTES_MAX, Message, Name, Pattern, Revision, Subject,
-    Value,
+    BusError, Expected, LogEntry, LogLimits, MESSAGE_BYTES_MAX, Message, Name, Pattern, Revision,
+    Subject, Value,
 };
 
 /// Limit on a frame: answers to reads of logs are the largest.
@@ -49,7 +49,13 @@ pub(super) enum Ask {
     },
     OpenLog {
         name: Name,
-        bytes_max: u64,
+        limits: LogLimits,
+    },
+    FindLog {
+        name: Name,
+    },
+    DeleteLog {
+        name: Name,
     },
     Append {
         log: Name,
@@ -94,6 +100,7 @@ pub(super) enum Frame {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
     Done,
+    Found(bool),
     Payload(Bytes),
     Appended(u64),
     Entries(Vec<LogEntry>),

@@ -172,6 +172,14 @@ impl Client {
         self.subscriptions.values().for_each(|end| end.store(true, Ordering::Relaxed));
     }
 
+    fn find_log(&mut self, name: Name) -> Result<Answer, BusError> {
+        self.check_held("logs", self.logs.len())?;
+        let found = self.bus.find_log(&name)?;
+        let is_found = found.is_some();
+        self.logs.extend(found.map(|log| (name, log)));
+        Ok(Answer::Found(is_found))
+    }
+
     /// The answer to a call; `None` where there is none, or another thread gives it.
     fn answer(&mut self, number: u64, ask: Ask) -> Option<Result<Answer, BusError>> {
         Some(match ask {
@@ -193,12 +201,17 @@ impl Client {
                 let begun = held.and_then(|()| self.bus.subscribe(&pattern, capacity as usize));
                 begun.and_then(|begun| self.pass_on(subscription, begun))
             }
-            Ask::OpenLog { name, bytes_max } => {
+            Ask::OpenLog { name, limits } => {
                 let held = self.check_held("logs", self.logs.len());
-                held.and_then(|()| self.bus.log(&name, bytes_max)).map(|log| {
+                held.and_then(|()| self.bus.log(&name, limits)).map(|log| {
                     self.logs.insert(name, log);
                     Answer::Done
                 })
+            }
+            Ask::FindLog { name } => self.find_log(name),
+            Ask::DeleteLog { name } => {
+                self.logs.remove(&name);
+                self.bus.delete_log(&name).map(|()| Answer::Done)
             }
             Ask::OpenTable { name, lease } => {
                 let held = self.check_held("tables", self.tables.len());

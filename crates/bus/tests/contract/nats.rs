@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use tacho_bus::{Bus, BusError, Bytes, Credentials, Expected, NatsBus, NatsSettings};
+use tacho_bus::{Bus, BusError, Bytes, Credentials, Expected, LogLimits, NatsBus, NatsSettings};
 
 use crate::server::NatsServer;
 use crate::{Verdict, name, pattern, subject, until};
@@ -100,7 +100,7 @@ fn restarted() -> Verdict {
     let mut server = start("", true);
     let bus = NatsBus::connect(&NatsSettings::new(&server.address())?)?;
     let table = bus.table(&name("restarted"), None)?;
-    let log = bus.log(&name("restarted"), 1 << 20)?;
+    let log = bus.log(&name("restarted"), LogLimits::of_bytes(1 << 20))?;
     let revision = table.put(&name("key"), Bytes::from_static(b"before"), Expected::Absent)?;
     log.append(Bytes::from_static(b"before"))?;
     let messages = bus.subscribe(&pattern("restarted", "x"), 1_000)?;

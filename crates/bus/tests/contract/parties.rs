@@ -64,7 +64,7 @@ fn silent(connect: &Connect, test: &'static str) -> Verdict {
     let limits = LinkLimits { silence: Duration::from_secs(1), ..LinkLimits::default() };
     let (one, to_one) = end(connect, test, ("a", "b"), limits);
     one.send(b"x")?;
-    let LinkEvent::Ended(why) = to_one.recv_timeout(WAIT)? else { panic!("no such message") };
+    let LinkEvent::Silent(why) = to_one.recv_timeout(WAIT)? else { panic!("no such message") };
     assert!(why.contains("nothing was heard"), "{why}");
     assert!(!one.settle(WAIT));
     Ok(())

@@ -12,6 +12,7 @@ use super::roll::Roll;
 use super::shares::Shares;
 use super::{Controller, Inbox, threads};
 use crate::context::RunContext;
+use crate::division::Past;
 use crate::events::Event;
 use crate::mail::{OnLoss, Report};
 use crate::plan::Plan;
@@ -30,20 +31,21 @@ pub(crate) fn start(
     let (threads, remote) = threads::start(&context, &sender)?;
     let crew = Crew::Here { remote, threads };
     let undivided = (Shares::default(), OnLoss::End);
-    control(context, crew, undivided, (sender, reports), (events, abort))
+    control(context, crew, undivided, (sender, reports), (events, abort), None)
 }
 
-/// Starts the controller of threads that other processes have started.
+/// Starts the controller of threads that other processes have started, perhaps for another
+/// controller, whose run it takes up.
 pub(crate) fn start_parts(
     context: Arc<RunContext>,
-    parts: Vec<CrewPart>,
+    (parts, past): (Vec<CrewPart>, Option<Past>),
     on_loss: OnLoss,
     reports: (mpsc::Sender<Report>, mpsc::Receiver<Report>),
     to: (mpsc::Sender<Event>, Arc<AtomicBool>),
 ) -> io::Result<JoinHandle<()>> {
     let shares = parts.iter().map(|part| (part.threads.clone(), part.clients));
     let shares = Shares::new(shares.collect());
-    control(context, Crew::Elsewhere(parts), (shares, on_loss), reports, to)
+    control(context, Crew::Elsewhere(parts), (shares, on_loss), reports, to, past)
 }
 
 fn control(
@@ -52,6 +54,7 @@ fn control(
     (shares, on_loss): (Shares, OnLoss),
     (sender, reports): (mpsc::Sender<Report>, mpsc::Receiver<Report>),
     (events, abort): (mpsc::Sender<Event>, Arc<AtomicBool>),
+    past: Option<Past>,
 ) -> io::Result<JoinHandle<()>> {
     let rtt = RttThread::start(&context, &sender)?;
     let controller = Controller {
@@ -64,6 +67,7 @@ fn control(
         rtt,
         rtt_failure: None,
         connect_start_ns: 0,
+        entered: Vec::new(),
         context,
         events,
         abort,
@@ -77,5 +81,5 @@ fn control(
         measured_ns: 0,
         connect_timeout_ns: u64::MAX,
     };
-    Builder::new().name("load-control".into()).spawn(move || controller.run())
+    Builder::new().name("load-control".into()).spawn(move || controller.run(past))
 }

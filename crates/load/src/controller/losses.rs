@@ -16,6 +16,16 @@ impl Controller {
     /// A process that runs this thread is lost. The run goes on without it once the load has
     /// begun, unless it is to end.
     pub(super) fn lose(&mut self, thread: usize, lost: LostShare) -> Result<(), End> {
+        self.lose_at(thread, lost, clock::now_ns())
+    }
+
+    /// The same where it was noticed at this time.
+    pub(super) fn lose_at(
+        &mut self,
+        thread: usize,
+        lost: LostShare,
+        at_ns: u64,
+    ) -> Result<(), End> {
         let LostShare { name, threads: count, why } = lost;
         let of = self.context.plan.threads;
         let end = End::ShareLost { name, threads: count, of, why: why.clone() };
@@ -40,7 +50,7 @@ impl Controller {
         }
         let started: Vec<usize> = self.started_actions.keys().copied().collect();
         started.into_iter().for_each(|action| self.emit_started(action));
-        let (at_ns, of) = (clock::now_ns(), self.context.plan.client_count() as u64);
+        let of = self.context.plan.client_count() as u64;
         self.emit(Event::ShareLost(Box::new(LostPart { share, at_ns, clients, of, why })));
         Ok(())
     }

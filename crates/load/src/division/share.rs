@@ -11,7 +11,7 @@ use tacho_net::Remote;
 use super::{AssignmentForm, THREADS_MAX, sound};
 use crate::context::RunContext;
 use crate::controller::threads;
-use crate::mail::{Mail, Order, Report};
+use crate::mail::{Enter, Mail, Order, Report, Task};
 use crate::placement::Layout;
 use crate::plan::{Phase, Plan, PlanError};
 use crate::wire::{self, WireError};
@@ -58,6 +58,28 @@ pub struct Share {
     remote: Remote<Mail>,
     running: Vec<JoinHandle<()>>,
     reporting: Option<JoinHandle<()>>,
+    load: LoadState,
+}
+
+/// How far the orders of a share have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LoadState {
+    Before,
+    /// In the first load of the plan.
+    First,
+    After,
+}
+
+impl LoadState {
+    fn take(&mut self, mail: &Mail) {
+        *self = match (*self, mail) {
+            (Self::Before | Self::First, Mail::Enter(Enter { task: Task::Load { .. }, .. })) => {
+                Self::First
+            }
+            (Self::First, Mail::Enter(_) | Mail::Cut(_) | Mail::Stop) => Self::After,
+            (state, _) => state,
+        };
+    }
 }
 
 impl Assignment {
@@ -139,7 +161,8 @@ impl Assignment {
         let work = move || pass_on(&reports, report);
         let reporting = Builder::new().name("load-share".into()).spawn(work)?;
         let threads = self.threads;
-        Ok(Share { context, threads, remote, running, reporting: Some(reporting) })
+        let (reporting, load) = (Some(reporting), LoadState::Before);
+        Ok(Share { context, threads, remote, running, reporting, load })
     }
 
     pub(super) fn context(&self, plan: Plan) -> RunContext {
@@ -152,17 +175,24 @@ impl Share {
     ///
     /// # Errors
     /// It does not fit the run: the controller is not to be trusted.
-    pub fn order(&self, bytes: &[u8]) -> Result<(), WireError> {
+    pub fn order(&mut self, bytes: &[u8]) -> Result<(), WireError> {
         let order: Order = wire::decode(bytes)?;
         if !sound::order(&order, &self.context, &self.threads) {
             return Err(WireError);
         }
+        self.load.take(&order.mail);
         let to = order.thread.map_or_else(|| self.threads.clone(), |thread| thread..thread + 1);
         for thread in to {
             // A thread that has ended has reported why.
             let _ = self.remote.post(thread - self.threads.start, order.mail.clone());
         }
         Ok(())
+    }
+
+    /// Whether it makes the first load of the plan, which it does without further orders: another
+    /// controller could take the run up.
+    pub fn is_loading(&self) -> bool {
+        self.load == LoadState::First
     }
 
     /// Whether all threads have ended, after the order to stop.
