@@ -45,7 +45,9 @@ fn main() -> Result<(), Failed> {
             Event::Phase { .. }
             | Event::Interval(_)
             | Event::ActionStarted { .. }
-            | Event::ShareLost(_) => {}
+            | Event::ShareLost(_)
+            | Event::Loading(_)
+            | Event::TakenUp { .. } => {}
         }
     }
     Ok(())

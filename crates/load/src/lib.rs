@@ -46,9 +46,9 @@ mod worker;
 
 pub use engine::{AbortHandle, Engine, StartError};
 pub use events::{
-    ActionCounts, ActionTotals, ConnectCause, ConnectError, Counters, Delivery, End, Event,
+    ActionCounts, ActionTotals, BegunPhase, ConnectCause, ConnectError, Counters, Delivery, End, Event,
     Failure, Gap, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, JudgedLogin,
-    LoginCounts, LoginFigures, LoginTotals, LostPart, Outcomes, OversizedPacket, PhaseKind,
+    LoadBegun, LoginCounts, LoginFigures, LoginTotals, LostPart, Outcomes, OversizedPacket, PhaseKind,
     ShareTotals, SharedTotals, Summary, TargetInterval, TargetTotals, ThreadUsage, Totals,
     Violations,
 };

@@ -56,6 +56,14 @@ pub(crate) enum Task {
 }
 
 impl Task {
+    /// When it ends, where that is fixed; the largest number otherwise.
+    pub(crate) const fn end_ns(&self) -> u64 {
+        match self {
+            Self::Load { end_ns, .. } => *end_ns,
+            _ => u64::MAX,
+        }
+    }
+
     pub(crate) const fn kind(&self) -> PhaseKind {
         match self {
             Self::Connect => PhaseKind::Connect,

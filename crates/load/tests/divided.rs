@@ -45,8 +45,8 @@ fn divided_until(
     let send = (0..threads.len()).map(|at| {
         let shares = Arc::clone(&shares);
         Box::new(move |order: &[u8]| {
-            let shares = shares.lock().expect("no panic");
-            let Some(share) = &shares[at] else { return false };
+            let mut shares = shares.lock().expect("no panic");
+            let Some(share) = &mut shares[at] else { return false };
             share.order(order).expect("orders fit the run");
             true
         }) as tacho_load::division::SendOrder
@@ -272,7 +272,7 @@ fn an_order_or_a_report_that_does_not_fit_is_refused() {
     let assignment = division.assignment(0).expect("encodes");
     assert!(Assignment::read(&assignment[1..]).is_err());
     let share = Assignment::read(&assignment).expect("is sound");
-    let share = share.start(Vec::new(), 0, |_| {}).expect("starts");
+    let mut share = share.start(Vec::new(), 0, |_| {}).expect("starts");
     for bytes in [&b""[..], &[9; 40], &[0, 200, 200, 200]] {
         assert!(share.order(bytes).is_err());
         assert!(inputs[0].take(bytes).is_err() || bytes.is_empty());

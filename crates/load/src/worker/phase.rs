@@ -122,6 +122,12 @@ impl UsageMeter {
     }
 }
 
+/// When an interval ends that begins at `at_ns`: with its phase at the latest. What comes behind
+/// the end of a load, before a controller orders the next phase, is of that phase.
+fn next_edge_ns(at_ns: u64, end_ns: u64) -> u64 {
+    if at_ns >= end_ns { u64::MAX } else { (at_ns + SECOND_NS).min(end_ns) }
+}
+
 /// CPU time of the calling thread.
 pub(super) fn thread_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -187,7 +193,7 @@ impl Worker {
         self.phase.current = Some(enter);
         self.phase.number = 0;
         self.phase.start_ns = enter.start_ns;
-        self.phase.edge_ns = enter.start_ns + SECOND_NS;
+        self.phase.edge_ns = next_edge_ns(enter.start_ns, enter.task.end_ns());
         self.phase.unfinished = true;
         if !matches!(enter.task, Task::Probe) {
             self.stop_probes();
@@ -261,7 +267,9 @@ impl Worker {
         let (start_ns, number) = (self.phase.start_ns, self.phase.number);
         self.phase.start_ns = at_ns;
         self.phase.number += 1;
-        self.phase.edge_ns = at_ns + SECOND_NS;
+        let is_loading = matches!(self.phase.kind(), Some(PhaseKind::WarmUp | PhaseKind::Measure));
+        let end_ns = if is_loading { self.phase.load_end_ns } else { u64::MAX };
+        self.phase.edge_ns = next_edge_ns(at_ns, end_ns);
         let Some(enter) = self.phase.current.filter(|_| at_ns > start_ns) else { return };
         if at_ns - start_ns >= SECOND_NS {
             self.write_off_stalled();

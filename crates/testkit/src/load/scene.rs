@@ -167,6 +167,7 @@ pub fn collect(engine: &Engine) -> Outcome {
             Event::Interrupted { client, why } => interruptions.push((client.number(), why)),
             Event::ActionStarted { action, clients, .. } => acted.push((action, clients)),
             Event::ShareLost(part) => lost.push(*part),
+            Event::Loading(_) | Event::TakenUp { .. } => {}
             Event::Measured(measured) => totals.push(*measured),
             Event::Finished(summary) => {
                 return Outcome {
