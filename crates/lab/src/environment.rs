@@ -104,7 +104,7 @@ fn read_below(root: &Path, placement: Placement, scenario: &str) -> Environment 
 }
 
 /// FNV-1a, 64 bits: stable over versions and machines, which a hash for maps is not.
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

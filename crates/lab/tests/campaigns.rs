@@ -90,7 +90,7 @@ impl Bench for Model {
         };
         let record = RunRecord { verdict, steps: vec![step], ..RunRecord::default() };
         let data = RunData { record, ..RunData::default() };
-        Ok(Outcome { data, ending: Ending::Completed })
+        Ok(Outcome { data, ending: Ending::Completed, left: None })
     }
 
     fn broker_failure(&self) -> Option<String> {

@@ -9,10 +9,10 @@ use std::time::Duration;
 use tacho_net::clock;
 
 use crate::context::RunContext;
-use crate::division::Past;
 use crate::events::{BegunPhase, Delivery, End, Event, Summary};
 use crate::histogram::{self, histogram};
 use crate::mail::{Ended, Enter, Mail, OnLoss, Report, ReportBody, Status, Task};
+use crate::past::Past;
 use crate::plan::{ClientIndex, Group, Phase, Receiver};
 use crate::rtt::RttThread;
 use crate::verifier::{Books, StreamEnds, settle_shared};
@@ -31,7 +31,7 @@ pub(crate) use begin::{start, start_parts};
 use crew::Crew;
 pub(crate) use crew::CrewPart;
 use intervals::{Intervals, Measured};
-use load::Load;
+use load::{Load, begun};
 use roll::Roll;
 use shares::Shares;
 
@@ -379,7 +379,7 @@ impl Controller {
     }
 
     fn note_entered(&mut self, enter: &Enter) {
-        let begun = BegunPhase::of(enter);
+        let begun = begun(enter);
         self.entered.push(begun);
         self.emit(begun.event());
     }

@@ -26,18 +26,17 @@ use crate::controller::CrewPart;
 use crate::engine::Engine;
 use crate::mail::{LostShare, Report, ReportBody};
 pub use crate::mail::{OnLoss, SendOrder};
+use crate::past::Past;
+pub use crate::past::{LostThen, PastRun};
 pub use crate::placement::PairPlacement;
 use crate::placement::{Layout, members_of_groups};
 use crate::plan::{Authentication, ClientIndex, Plan, PlanError, Receiver};
+use crate::sound;
 use crate::verifier::unix_offset_ns;
 use crate::wire::{self, WireError};
 
-mod past;
 mod share;
-mod sound;
 
-pub(crate) use past::Past;
-pub use past::{LostThen, PastRun};
 pub use share::{Assignment, Share, ShareFigures, ShareStartError};
 
 /// Threads of all processes together: what can be numbered, and far above what makes sense.
@@ -205,15 +204,30 @@ impl Division {
     /// # Panics
     /// There is no such process.
     pub fn assignment(&self, process: usize) -> Result<Vec<u8>, DivideError> {
+        wire::encode(&self.form(process, self.unix_offset_ns)).map_err(|_| DivideError::Encode)
+    }
+
+    /// What is the same for the process whenever the same plan is divided so:
+    /// [`Assignment::identity`].
+    ///
+    /// # Errors
+    /// The plan cannot be encoded.
+    ///
+    /// # Panics
+    /// There is no such process.
+    pub fn identity(&self, process: usize) -> Result<Vec<u8>, DivideError> {
+        wire::encode(&self.form(process, 0)).map_err(|_| DivideError::Encode)
+    }
+
+    fn form(&self, process: usize, unix_offset_ns: u64) -> AssignmentForm {
         let threads = self.parts[process].clone();
-        let form = AssignmentForm {
+        AssignmentForm {
             first_thread: threads.start,
             threads: threads.len(),
-            unix_offset_ns: self.unix_offset_ns,
+            unix_offset_ns,
             layout: self.layout.clone(),
             plan: self.context.plan.clone(),
-        };
-        wire::encode(&form).map_err(|_| DivideError::Encode)
+        }
     }
 
     /// Clients of each process.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::context::RunContext;
 use crate::controller::CrewPart;
-use crate::division::Past;
 use crate::events::Event;
 use crate::mail::{OnLoss, Report};
+use crate::past::Past;
 use crate::plan::{Plan, PlanError};
 
 /// Why a run could not start.

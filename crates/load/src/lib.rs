@@ -33,12 +33,14 @@ mod index;
 mod lateness;
 mod mail;
 pub mod null_broker;
+mod past;
 pub mod payload;
 mod placement;
 pub mod plan;
 mod recorder;
 mod rtt;
 pub mod schedule;
+mod sound;
 mod verifier;
 mod window;
 mod wire;
@@ -46,11 +48,11 @@ mod worker;
 
 pub use engine::{AbortHandle, Engine, StartError};
 pub use events::{
-    ActionCounts, ActionTotals, BegunPhase, ConnectCause, ConnectError, Counters, Delivery, End, Event,
-    Failure, Gap, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, JudgedLogin,
-    LoadBegun, LoginCounts, LoginFigures, LoginTotals, LostPart, Outcomes, OversizedPacket, PhaseKind,
-    ShareTotals, SharedTotals, Summary, TargetInterval, TargetTotals, ThreadUsage, Totals,
-    Violations,
+    ActionCounts, ActionTotals, BegunPhase, ConnectCause, ConnectError, Counters, Delivery, End,
+    Event, Failure, Gap, GroupInterval, GroupTotals, Histogram, IntervalSnapshot, JudgedLogin,
+    LoadBegun, LoginCounts, LoginFigures, LoginTotals, LostPart, Outcomes, OversizedPacket,
+    PhaseKind, ShareTotals, SharedTotals, Summary, TargetInterval, TargetTotals, ThreadUsage,
+    Totals, Violations,
 };
 pub use wire::WireError;
 

@@ -32,7 +32,6 @@ pub use pace::{Arrivals, CatchUp, Pace, PhasePolicy, Rate, RateFrom, Scale, Trac
 pub use tacho_net::local_port_range;
 pub use target::{Target, Transport};
 
-use crate::events::PhaseKind;
 use crate::payload::Payload;
 
 /// A resolved run.
@@ -310,22 +309,6 @@ pub enum Phase {
     },
     /// DISCONNECT all clients and close their connections.
     Disconnect,
-}
-
-impl Phase {
-    pub(crate) const fn kind(&self) -> PhaseKind {
-        match self {
-            Self::Connect { .. } => PhaseKind::Connect,
-            Self::Subscribe { .. } => PhaseKind::Subscribe,
-            Self::Offline => PhaseKind::Offline,
-            Self::Probe { .. } => PhaseKind::Probe,
-            Self::WarmUp { .. } => PhaseKind::WarmUp,
-            Self::Measure { .. } => PhaseKind::Measure,
-            Self::Resume { .. } => PhaseKind::Resume,
-            Self::Drain { .. } => PhaseKind::Drain,
-            Self::Disconnect => PhaseKind::Disconnect,
-        }
-    }
 }
 
 impl Default for Plan {

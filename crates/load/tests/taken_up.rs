@@ -99,7 +99,7 @@ fn abandoned(plan: &Plan, seconds: usize) -> (Shares, LoadBegun) {
     }
     // It is killed: nothing of its end reaches the shares.
     lives.store(false, Ordering::Relaxed);
-    drop(engine);
+    std::mem::forget(engine);
     (shares, begun.expect("the load is announced"))
 }
 

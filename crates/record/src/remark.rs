@@ -65,6 +65,11 @@ pub enum Remark {
         /// Bound of the error of latencies between two of them, in microseconds; 0 on one machine.
         clock_error_us: u64,
     },
+    /// Another controller took the run up, and host figures before that are missing.
+    TakenUp {
+        /// When, in seconds since the start of the run.
+        at_s: f64,
+    },
     /// `results.jtl` holds a part of the samples.
     SamplesThinned {
         /// There is a row for one of so many.

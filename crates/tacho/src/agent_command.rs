@@ -20,7 +20,8 @@ use crate::signals::stop_flag;
 ///
 /// The agent registers on the bus, waits to be hired, and runs its part of the load, until Ctrl-C
 /// or SIGTERM. It loads only brokers that --allow-target lists. One run has it at a time; when the
-/// controller or the bus is gone for 5 seconds, it stops its load. See docs/agents.md.
+/// controller or the bus is gone for 5 seconds, it stops its load, or keeps it for a bounded time
+/// where the run can be taken up. See docs/agents.md.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Exit codes: 0 it was stopped; 1 the bus ended or its name is taken; 104 an \
@@ -62,6 +63,12 @@ pub(crate) struct AgentArguments {
     #[arg(long, value_name = "TIME", help_heading = "Limits", default_value = "24h",
           value_parser = TimeSpan::parse)]
     time_max: TimeSpan,
+
+    /// Keep the load of a run whose controller is gone for this time at most, whatever the run's
+    /// --resume-within says
+    #[arg(long, value_name = "TIME", help_heading = "Limits", default_value = "10m",
+          value_parser = TimeSpan::parse)]
+    unattended_max: TimeSpan,
 
     /// For tests: take this machine's clock for one that is so many milliseconds ahead and runs so
     /// many parts per million faster
@@ -124,6 +131,7 @@ pub(crate) fn agent(arguments: &AgentArguments) -> Result<u8, Failure> {
         per_second_max: arguments.rate_max.map(|max| max as f64),
         clients_max: arguments.clients_max.map(|max| max as usize),
         time_max: arguments.time_max.0,
+        unattended_max: arguments.unattended_max.0,
     };
     let agent = Agent::register(bus, AgentSettings { card, limits }).map_err(failure)?;
     let tell = |line: &str| {

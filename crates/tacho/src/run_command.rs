@@ -1,25 +1,36 @@
 //! `tacho run`: finds or starts the broker, runs the scenario, shows its record.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, Parser};
 use tacho_lab::campaign::Performance;
-use tacho_lab::run::Ending;
+use tacho_lab::lacks_secret;
+use tacho_lab::run::{Ending, Left, ResumeState};
 use tacho_record::{RunKind, Step};
 use tacho_report::summary_text;
 use tacho_scenario::suite::Suite;
-use tacho_scenario::{Password, Scenario, SourceText};
+use tacho_scenario::{ActionKind, Password, Scenario, SourceText};
 
 use crate::campaign;
 use crate::exit::{self, Failure};
-use crate::run::{Fitting, LoadArguments, OutputArguments, Setting, TargetArguments, show};
+use crate::run::{
+    Fitting, Keeping, LoadArguments, OutputArguments, Setting, TargetArguments, agents_of, create,
+    show,
+};
 use crate::scenario::tell_misprint;
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct RunArguments {
     /// Name of a scenario or suite (see 'tacho scenario list'), a scenario file or a JMeter plan
-    scenario: String,
+    #[arg(required_unless_present = "resume")]
+    scenario: Option<String>,
+
+    /// Take up the run in this directory, whose controller is gone while its agents go on (see
+    /// --resume-within): with the command that made it, and until its end
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    resume: Option<PathBuf>,
 
     /// Run only the rows of a suite whose series or label contains this text, or matches it as a
     /// whole where it has a '*'; may be given several times
@@ -49,7 +60,11 @@ pub(crate) struct RunArguments {
 
 /// Runs one scenario; the exit code tells the verdict.
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
-    let RunArguments { scenario, only, as_published, repeat, targets, load, output } = arguments;
+    if let Some(directory) = &arguments.resume {
+        return resume(directory);
+    }
+    let RunArguments { only, as_published, repeat, targets, load, output, .. } = arguments;
+    let scenario = arguments.scenario();
     if let Some(suite) = Suite::find(scenario) {
         if *repeat > 1 {
             let sentence = format!(
@@ -68,13 +83,42 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     }
     let scenario = Fitting::new(load, targets)?.only_scenario(scenario, &[])?;
     if !output.quiet {
-        tell_misprint(&arguments.scenario);
+        tell_misprint(arguments.scenario());
         scenario.notes.iter().for_each(|note| eprintln!("note: {note}"));
     }
     if *repeat > 1 {
         return campaign::repeats(&scenario, *repeat, targets, output);
     }
-    once(scenario, targets, output).map(|ended| ended.code)
+    let is_timed = |action: &ActionKind| matches!(action, ActionKind::Run(_));
+    let has_commands = scenario.schedule().iter().any(|timed| is_timed(&timed.action.kind));
+    let keeping = if has_commands { Keeping::No } else { Keeping::Kept };
+    once(scenario, targets, output, keeping).map(|ended| ended.code)
+}
+
+/// Takes up the run in `directory`.
+fn resume(directory: &Path) -> Result<u8, Failure> {
+    let invalid = |why: String| Failure::new(exit::INVALID_CONFIG, why);
+    let state = ResumeState::read(directory).map_err(|error| invalid(error.to_string()))?;
+    let broken = |why: &str| invalid(format!("{}: {why}", directory.display()));
+    let directory = directory.canonicalize();
+    let directory = directory.map_err(|error| Failure::new(exit::UNEXPECTED, error))?;
+    let words = state.command().iter().skip(1);
+    if words.clone().any(|word| lacks_secret(word)) {
+        return Err(broken(
+            "the command of the run had a secret in it, which is not kept: give secrets in files",
+        ));
+    }
+    let line = MadeLine::try_parse_from(words).map_err(|_| broken("not a run of 'tacho run'"))?;
+    std::env::set_current_dir(state.folder()).map_err(|error| {
+        broken(&format!("the folder of its command, {}: {error}", state.folder().display()))
+    })?;
+    let RunArguments { targets, load, mut output, scenario, .. } = line.run;
+    output.dir = Some(directory);
+    let scenario = scenario.unwrap_or_default();
+    let scenario = Fitting::new(&load, &targets)?.only_scenario(&scenario, &[])?;
+    let fleet = Arc::new(agents_of(&targets, state.ticket())?);
+    let keeping = Keeping::TakenUp(Box::new(state), fleet);
+    once(scenario, &targets, &output, keeping).map(|ended| ended.code)
 }
 
 /// How a run ended.
@@ -116,7 +160,7 @@ pub(crate) fn run_text(
     }
     load.source = Some(source);
     let scenario = Fitting::new(&load, &targets)?.only_scenario(&name, &[])?;
-    once(scenario, &targets, &output)
+    once(scenario, &targets, &output, Keeping::No)
 }
 
 /// Flags of 'tacho run' behind those of another command.
@@ -130,18 +174,29 @@ fn once(
     scenario: Scenario,
     targets: &TargetArguments,
     output: &OutputArguments,
+    keeping: Keeping,
 ) -> Result<Ended, Failure> {
     let page = output.ui.wish()?;
     let mut setting = Setting::new(targets, output.quiet)?;
     setting.report_in(output.lang);
     setting.give(output.given());
-    let name = output.run_name(&scenario.name);
+    let resumed = keeping.resumed();
+    let name = match resumed {
+        Some(state) => state.name().to_owned(),
+        None => output.run_name(&scenario.name),
+    };
     let path = output.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&name));
     let brokers = setting.targets(&scenario)?;
     setting.serve(page, (&name, RunKind::Run), &path)?;
-    output.check_place(&path)?;
+    if resumed.is_none() {
+        output.check_place(&path)?;
+    }
     setting.open_outputs(&output.out)?;
-    let directory = output.create(&path)?;
+    let directory = match resumed {
+        Some(_) => create(&path)?,
+        None => output.create(&path)?,
+    };
+    setting.keep(keeping);
     setting.announce(&directory, (&scenario.name, RunKind::Run))?;
     let stage = setting.stage(brokers, &directory)?;
     let performance = Performance { scenario, name, title: None, step: None };
@@ -153,6 +208,10 @@ fn once(
     show(output, &outcome.data.record, &directory, summary_text)?;
     if let Ending::TargetFailed(sentence) | Ending::GeneratorFailed(sentence) = &outcome.ending {
         eprintln!("error: {sentence}");
+    }
+    if outcome.left.as_ref().is_some_and(Left::is_open) {
+        let path = directory.path().display();
+        eprintln!("'tacho run --resume {path}' takes the run up while its agents keep the load");
     }
     if let Some(sentence) = broker_failure {
         eprintln!("error: {sentence}");
@@ -168,10 +227,16 @@ fn once(
 impl RunArguments {
     /// The scenario of the first run, checked as the command checks it before anything starts.
     pub(crate) fn first_scenario(&self) -> Result<Scenario, Failure> {
-        if let Some(suite) = Suite::find(&self.scenario) {
+        let scenario = self.scenario();
+        if let Some(suite) = Suite::find(scenario) {
             return campaign::first_of_suite(&suite, &self.only, &self.load, &self.targets);
         }
-        Fitting::new(&self.load, &self.targets)?.only_scenario(&self.scenario, &[])
+        Fitting::new(&self.load, &self.targets)?.only_scenario(scenario, &[])
+    }
+
+    /// Its name; empty where a run is taken up.
+    fn scenario(&self) -> &str {
+        self.scenario.as_deref().unwrap_or_default()
     }
 
     /// Brokers and results.

@@ -97,7 +97,7 @@ fn the_help_of_run_groups_its_options() {
         let options = lines.map(str::trim_start).filter(|line| line.starts_with('-'));
         options.map(|line| line.split(' ').find(|word| word.starts_with("--"))).collect::<Vec<_>>()
     };
-    let own = ["--only", "--as-published", "--repeat", "--help"].map(Some);
+    let own = ["--resume", "--only", "--as-published", "--repeat", "--help"].map(Some);
     assert_eq!(section("Options"), own);
     for (title, option) in [
         ("Broker", "--broker"),

@@ -18,8 +18,7 @@ use crate::bus::check_size;
 use crate::subscription::{Feed, Offered, queue};
 use crate::{
     Bus, BusError, Expected, Log, LogEntry, LogLimits, Name, Pattern, Revision, Subject,
-    Subscription, Table,
-    Value,
+    Subscription, Table, Value,
 };
 
 /// Time for a call that the server answers by itself.

@@ -10,7 +10,9 @@ use tacho_load::division::clock_ns;
 use super::card::AgentCard;
 use super::job::Job;
 use super::limits::AgentLimits;
-use super::protocol::{ClockReading, Hire, Hired, RENEW_EVERY, decode, encode, table};
+use super::protocol::{
+    Attach, Attached, ClockReading, Hire, Hired, RENEW_EVERY, decode, encode, table,
+};
 
 /// How long the agent waits for a request before it looks at its other duties.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -134,18 +136,39 @@ impl Agent {
                 }
                 encode(&hired)
             }
+            "attach" => {
+                let attached = match decode(&request.payload) {
+                    Some(attach) => self.attach(attach),
+                    None => Err("it does not understand the request".to_owned()),
+                };
+                if let (Ok(_), Some(job)) = (&attached, &self.job) {
+                    tell(&format!("run {}: taken up by another controller", job.run()));
+                }
+                encode(&attached)
+            }
             _ => return,
         };
         // A controller without an answer asks again, or gives up.
         let _ = self.bus.publish(reply, answer);
     }
 
-    fn hire(&mut self, hire: &Hire) -> Hired {
-        let own = &self.settings.card.version;
-        if *own != hire.version {
-            let other = &hire.version;
-            return Err(format!("it is version {own}, and the controller is {other}"));
+    fn check_version(&self, other: &str) -> Result<(), String> {
+        match &*self.settings.card.version {
+            own if own == other => Ok(()),
+            own => Err(format!("it is version {own}, and the controller is {other}")),
         }
+    }
+
+    fn attach(&self, attach: Attach) -> Attached {
+        self.check_version(&attach.version)?;
+        match &self.job {
+            Some(job) if *job.run() == attach.run && !job.has_ended() => job.attach(attach),
+            _ => Err("it does not work for the run any more".to_owned()),
+        }
+    }
+
+    fn hire(&mut self, hire: &Hire) -> Hired {
+        self.check_version(&hire.version)?;
         if let Some(job) = self.job.as_ref().filter(|job| !job.has_ended()) {
             return Err(format!("it works for run {}", job.run()));
         }

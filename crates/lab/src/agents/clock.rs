@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tacho_bus::{Bus, BusError, Bytes, Name};
 use tacho_monitor::{ClockMap, Exchange, now_ns};
 use tacho_record::AgentClock;
@@ -19,7 +20,7 @@ const EXCHANGE_WITHIN: Duration = Duration::from_secs(2);
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
 
 /// How an agent's clock stands to this machine's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockOffset {
     /// What is to be added to the agent's clock to get this machine's.
     pub shift_ns: i64,
@@ -88,6 +89,23 @@ impl FollowedClock {
         self.applied = self.measure(bus, card, exchanges)?;
         self.error_ns_max = self.applied.error_ns;
         Ok(self.applied)
+    }
+
+    /// Goes on with what another controller has measured.
+    pub(super) fn go_on(
+        &mut self,
+        bus: &dyn Bus,
+        card: &AgentCard,
+        applied: ClockOffset,
+        exchanges: usize,
+    ) -> Result<(), BusError> {
+        (self.applied, self.error_ns_max) = (applied, applied.error_ns);
+        self.follow(bus, card, exchanges)
+    }
+
+    /// What the agent adds to its clock in this run.
+    pub(super) const fn applied(&self) -> ClockOffset {
+        self.applied
     }
 
     /// Measures during a run. The agent's times are off by what its clock has drifted since the

@@ -19,8 +19,15 @@ use super::card::{AgentCard, boot};
 use super::clock::{ClockWatch, FollowedClock};
 use super::figures::{AgentCounters, AgentSample, Told};
 use super::protocol::{
-    Hire, Hired, ToAgent, ToController, agent_subject, decode, encode, link_ends, table,
+    Hire, Hired, Keep, ToAgent, ToController, agent_subject, decode, encode, link_ends, table,
 };
+
+mod kept;
+mod take_up;
+
+pub(crate) use kept::KeptRun;
+pub use kept::RunTicket;
+pub(crate) use take_up::Since;
 
 /// Time for an agent to say that it is hired.
 const HIRE_WITHIN: Duration = Duration::from_secs(3);
@@ -119,6 +126,12 @@ pub enum FleetError {
         /// Time waited.
         waited_s: u64,
     },
+    /// The run cannot be taken up.
+    #[error("{why}")]
+    NotTakenUp {
+        /// Why not.
+        why: String,
+    },
     /// The run was stopped before it began.
     #[error("stopped before the load began")]
     Stopped,
@@ -150,6 +163,10 @@ pub struct Fleet {
     on_loss: OnLoss,
     spread: PairPlacement,
     weights: Weights,
+    /// How long agents wait for another controller, where one may take a run up.
+    keeps_for: Option<Duration>,
+    /// The lease on a run that is to be taken up.
+    held: Mutex<Option<KeptRun>>,
 }
 
 /// How the clients of a run are divided over its agents.
@@ -187,26 +204,37 @@ impl Fleet {
         loop {
             match choose(agents(&*bus)?, wanted) {
                 Ok(cards) => {
-                    let member = |card: AgentCard| -> Result<Member, BusError> {
-                        let name = Name::parse(&card.name)?;
-                        Ok(Member { card, name, clock: Arc::default() })
-                    };
-                    let members = cards.into_iter().map(member);
-                    let members = members.collect::<Result<Vec<_>, BusError>>()?;
-                    return Ok(Self {
-                        bus,
-                        members,
-                        cores: Vec::new(),
-                        on_loss: OnLoss::default(),
-                        spread: PairPlacement::default(),
-                        weights: Weights::default(),
-                    });
+                    return Ok(Self::of(bus, cards)?);
                 }
                 Err(error) if Instant::now() >= deadline => return Err(error),
                 Err(_) if stop.load(Ordering::Relaxed) => return Err(FleetError::Stopped),
                 Err(_) => std::thread::sleep(LOOK_EVERY),
             }
         }
+    }
+
+    fn of(bus: Arc<dyn Bus>, cards: Vec<AgentCard>) -> Result<Self, BusError> {
+        let member = |card: AgentCard| -> Result<Member, BusError> {
+            let name = Name::parse(&card.name)?;
+            Ok(Member { card, name, clock: Arc::default() })
+        };
+        Ok(Self {
+            bus,
+            members: cards.into_iter().map(member).collect::<Result<_, _>>()?,
+            cores: Vec::new(),
+            on_loss: OnLoss::default(),
+            spread: PairPlacement::default(),
+            weights: Weights::default(),
+            keeps_for: None,
+            held: Mutex::default(),
+        })
+    }
+
+    /// From the beginning of its load a run can be taken up by another controller, for which
+    /// agents wait so long.
+    #[must_use]
+    pub fn kept_for(self, keeps_for: Duration) -> Self {
+        Self { keeps_for: Some(keeps_for), ..self }
     }
 
     /// Gives the agents' threads these cores of this machine in turn.
@@ -255,14 +283,33 @@ impl Fleet {
     /// # Errors
     /// The plan cannot be divided, or an agent does not take its part; no load was made.
     pub fn start(&self, plan: Plan, stop: &AtomicBool) -> Result<DividedRun, FleetError> {
-        let processes = self.members.iter().map(|member| self.process(member));
-        let processes = processes.collect::<Result<Vec<_>, _>>()?;
-        let (division, inputs) = Division::spread(plan, &processes, self.spread)?;
+        let (division, inputs) = self.divide(plan)?;
         let run = run_name()?;
+        let kept = self.keeps_for.map(|_| KeptRun::begin(&self.bus, &run, stop)).transpose()?;
+        match self.begin(division, inputs, &run, stop) {
+            Ok((engine, seats)) => {
+                let _clocks = self.watch_clocks()?;
+                Ok(DividedRun { engine, seats, kept, _clocks })
+            }
+            Err(error) => {
+                // There is nothing to take up. A log that cannot be deleted is empty.
+                let _ = kept.map(|kept| kept.collected());
+                Err(error)
+            }
+        }
+    }
+
+    fn begin(
+        &self,
+        division: Division,
+        inputs: Vec<ShareInput>,
+        run: &Name,
+        stop: &AtomicBool,
+    ) -> Result<(Engine, Vec<Seat>), FleetError> {
         let clients = division.clients();
         let mut seats = Vec::with_capacity(self.members.len());
         for ((member, input), clients) in self.members.iter().zip(inputs).zip(clients) {
-            seats.push(Seat { clients: clients as u64, ..self.hire(member, &run, input)? });
+            seats.push(Seat { clients: clients as u64, ..self.hire(member, run, input)? });
         }
         let mut first_thread = 0;
         for (at, (member, seat)) in self.members.iter().zip(&seats).enumerate() {
@@ -274,6 +321,10 @@ impl Fleet {
                 assignment: division.assignment(at)?,
                 clock_shift_ns: offset.shift_ns,
                 cores: if self.cores.is_empty() { Vec::new() } else { own.map(core).collect() },
+                keep: self.keeps_for.map(|keeps_for| Keep {
+                    share: at as u16,
+                    within_ms: keeps_for.as_millis() as u64,
+                }),
             };
             seat.link.send(&encode(&prepare))?;
         }
@@ -281,17 +332,19 @@ impl Fleet {
         for (member, seat) in self.members.iter().zip(&seats) {
             seat.wait_ready(member, deadline, stop)?;
         }
-        let send = seats.iter().map(|seat| {
-            let link = Arc::clone(&seat.link);
-            let send =
-                move |order: &[u8]| link.send(&encode(&ToAgent::Order(order.to_vec()))).is_ok();
-            Box::new(send) as SendOrder
-        });
-        let engine = division.start(send.collect(), self.on_loss)?;
+        Ok((division.start(orders(&seats), self.on_loss)?, seats))
+    }
+
+    fn divide(&self, plan: Plan) -> Result<(Division, Vec<ShareInput>), FleetError> {
+        let processes = self.members.iter().map(|member| self.process(member));
+        let processes = processes.collect::<Result<Vec<_>, _>>()?;
+        Ok(Division::spread(plan, &processes, self.spread)?)
+    }
+
+    fn watch_clocks(&self) -> std::io::Result<ClockWatch> {
         let clocks = self.members.iter();
         let clocks = clocks.map(|member| (member.card.clone(), Arc::clone(&member.clock)));
-        let clocks = ClockWatch::start(Arc::clone(&self.bus), clocks.collect())?;
-        Ok(DividedRun { engine, seats, _clocks: clocks })
+        ClockWatch::start(Arc::clone(&self.bus), clocks.collect())
     }
 
     fn process(&self, member: &Member) -> Result<Process, FleetError> {
@@ -308,14 +361,7 @@ impl Fleet {
 
     /// Opens the link to an agent and hires it.
     fn hire(&self, member: &Member, run: &Name, input: ShareInput) -> Result<Seat, FleetError> {
-        let LinkEnds { own, other } = link_ends(run, &member.name)?;
-        let ends = LinkEnds { own: other, other: own };
-        let (sender, prepared) = mpsc::sync_channel(4);
-        let counters: Arc<Mutex<Option<AgentCounters>>> = Arc::default();
-        let told = Arc::clone(&counters);
-        let on_event = move |event| take(event, &input, &sender, &told);
-        let limits = LinkLimits { silence: SILENCE, ..LinkLimits::default() };
-        let link = Arc::new(Link::open(Arc::clone(&self.bus), ends, limits, on_event)?);
+        let seat = self.seat(member, (run, 0), input)?;
         let hire = Hire { run: run.clone(), version: env!("CARGO_PKG_VERSION").to_owned() };
         let subject = agent_subject(&member.name, "hire")?;
         let answer = match self.bus.request(&subject, encode(&hire), HIRE_WITHIN) {
@@ -328,6 +374,24 @@ impl Fleet {
         let hired: Hired = decode(&answer)
             .ok_or_else(|| refused("it answered what this version does not know".to_owned()))?;
         hired.map_err(refused)?;
+        Ok(seat)
+    }
+
+    /// Opens the link of this attempt to an agent.
+    fn seat(
+        &self,
+        member: &Member,
+        (run, attempt): (&Name, u32),
+        input: ShareInput,
+    ) -> Result<Seat, FleetError> {
+        let LinkEnds { own, other } = link_ends(run, attempt, &member.name)?;
+        let ends = LinkEnds { own: other, other: own };
+        let (sender, prepared) = mpsc::sync_channel(4);
+        let counters: Arc<Mutex<Option<AgentCounters>>> = Arc::default();
+        let told = Arc::clone(&counters);
+        let on_event = move |event| take(event, &input, &sender, &told);
+        let limits = LinkLimits { silence: SILENCE, ..LinkLimits::default() };
+        let link = Arc::new(Link::open(Arc::clone(&self.bus), ends, limits, on_event)?);
         let told = Told { counters, link: Arc::downgrade(&link) };
         Ok(Seat { link, prepared, told, clients: 0 })
     }
@@ -368,6 +432,8 @@ pub struct DividedRun {
     // Ends before the links.
     engine: Engine,
     seats: Vec<Seat>,
+    /// What lets another controller take it up.
+    kept: Option<KeptRun>,
     /// Ends with the run.
     _clocks: ClockWatch,
 }
@@ -425,6 +491,16 @@ impl Seat {
     }
 }
 
+/// The way of orders to each agent.
+fn orders(seats: &[Seat]) -> Vec<SendOrder> {
+    let send = seats.iter().map(|seat| {
+        let link = Arc::clone(&seat.link);
+        let send = move |order: &[u8]| link.send(&encode(&ToAgent::Order(order.to_vec()))).is_ok();
+        Box::new(send) as SendOrder
+    });
+    send.collect()
+}
+
 /// Takes what a link tells.
 fn take(
     event: LinkEvent,
@@ -455,7 +531,7 @@ fn take(
             Some(ToController::Failed(why)) => lost(why),
             None => lost("it sent what this version does not know".to_owned()),
         },
-        LinkEvent::Ended(why) => lost(why),
+        LinkEvent::Ended(why) | LinkEvent::Silent(why) => lost(why),
     }
 }
 

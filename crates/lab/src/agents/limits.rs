@@ -119,6 +119,8 @@ pub struct AgentLimits {
     pub clients_max: Option<usize>,
     /// How long a run may last; after it the agent stops.
     pub time_max: Duration,
+    /// How long it keeps the load of a run whose controller is gone, at most.
+    pub unattended_max: Duration,
 }
 
 /// A limit that an assignment exceeds.

@@ -7,13 +7,17 @@
 //!
 //! ```text
 //! agent:  card in the table `agents` (lease)          <- Fleet::gather, `tacho agents`
-//!         tacho.agent.NAME.clock, .hire  (requests)   <- clock exchanges, hire
-//!         tacho.run.RUN.NAME.down / .up  (a link)    <-> assignment, orders, reports
+//!         tacho.agent.NAME.clock, .hire, .attach      <- clock exchanges, hire, taking a run up
+//!         tacho.run.RUN.ATTEMPT.NAME.down / .up       <-> assignment, orders, reports (a link)
+//!         log `run-RUN`: all reports until the end of the first load
+//!                                       the run's controller: key in the table `runs` (lease)
 //! ```
 //!
-//! Nothing goes on alone: an agent whose link is lost stops its load at once. A run that loses an
-//! agent under load goes on without its share and says so, or ends, as its settings say; the share
-//! is never moved. How soon a silent side counts as lost is [`SILENCE`].
+//! An agent whose controller is silent goes on for a bounded time under load, if the run is one
+//! that another controller can take up; otherwise it stops at once, as it does when it learns that
+//! its controller lives and has given it up. A run that loses an agent under load goes on without
+//! its share and says so, or ends, as its settings say; the share is never moved. How soon a silent
+//! side counts as lost is [`SILENCE`].
 
 mod agent;
 mod card;
@@ -21,7 +25,9 @@ mod clock;
 mod figures;
 mod fleet;
 mod job;
+mod lease;
 mod limits;
+mod outlet;
 mod protocol;
 
 use std::time::Duration;
@@ -30,7 +36,8 @@ pub use agent::{Agent, AgentError, AgentSettings};
 pub use card::{AgentCard, Labels};
 pub use clock::{ClockOffset, clock_offset};
 pub(crate) use figures::{AgentSample, AgentUsage};
-pub use fleet::{DividedRun, Fleet, FleetError, Wanted, Weights, agents};
+pub use fleet::{DividedRun, Fleet, FleetError, RunTicket, Wanted, Weights, agents};
+pub(crate) use fleet::{KeptRun, Since};
 pub use limits::{AgentLimits, AllowedTarget};
 
 /// After this time without a sign of it the other side of a run is lost.

@@ -71,6 +71,7 @@ pub(super) struct Collector {
     oversized: Oversized,
     summary: Option<Box<Summary>>,
     pub(super) agents: Agents,
+    is_taken_up: bool,
 }
 
 /// A second of a phase.
@@ -144,6 +145,7 @@ impl Collector {
             oversized: Oversized::default(),
             summary: None,
             agents: Agents::default(),
+            is_taken_up: false,
         }
     }
 
@@ -179,7 +181,7 @@ impl Collector {
                 self.agents.lose(&part, self.started_ns);
                 None
             }
-            Event::ActionStarted { .. } => None,
+            Event::ActionStarted { .. } | Event::Loading(_) | Event::TakenUp { .. } => None,
             Event::Finished(summary) => {
                 self.summary = Some(summary);
                 None
@@ -189,7 +191,17 @@ impl Collector {
 
     /// Whether `kind` needs samples: those that bound a window or end a second.
     pub(super) fn wants_samples(event: &Event) -> bool {
-        matches!(event, Event::Phase { .. } | Event::Interval(_) | Event::Measured(_))
+        matches!(
+            event,
+            Event::Phase { .. } | Event::Interval(_) | Event::Measured(_) | Event::TakenUp { .. }
+        )
+    }
+
+    /// This controller has taken the run up: what was used before is not known.
+    pub(super) fn take_up(&mut self, samples: Samples) {
+        self.opened = self.opened.as_ref().map(|_| samples.clone());
+        self.last = samples;
+        self.is_taken_up = true;
     }
 
     fn close_window(&mut self, samples: &Samples) {
@@ -199,7 +211,12 @@ impl Collector {
                 // It has ended: what it used until its last sample is better than nothing.
                 samples.broker.clone_from(&self.last.broker);
             }
-            self.windows.insert(self.phase_index, samples.since(&opened));
+            let mut usage = samples.since(&opened);
+            if self.is_taken_up {
+                // Known to be of a part of the window, which a remark says.
+                usage.between_ns = None;
+            }
+            self.windows.insert(self.phase_index, usage);
         }
     }
 

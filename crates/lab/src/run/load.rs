@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 use tacho_load::{Engine, Plan, StartError};
 use tacho_record::{AgentRecord, Remark};
 
-use crate::agents::{AgentSample, DividedRun, Fleet, FleetError};
+use super::resume::ResumeState;
+
+use crate::agents::{AgentSample, DividedRun, Fleet, FleetError, KeptRun, RunTicket};
 
 /// Why no load is made.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +34,35 @@ impl Load {
             return Ok(Self::Here(Engine::start(plan)?));
         };
         Ok(Self::Divided(fleet.start(plan, stop)?))
+    }
+
+    /// Takes up a run that another controller has begun.
+    pub(super) fn take_up(
+        plan: Plan,
+        fleet: Option<&Fleet>,
+        state: &ResumeState,
+        stop: &AtomicBool,
+    ) -> Result<Self, LoadError> {
+        let nothing =
+            || FleetError::NotTakenUp { why: "the run has no agents, or no load".to_owned() };
+        let (fleet, since) = fleet.zip(state.since()).ok_or_else(nothing)?;
+        Ok(Self::Divided(fleet.take_up(plan, state.ticket(), since, stop)?))
+    }
+
+    /// By which another controller could take it up.
+    pub(super) fn ticket(&self, fleet: Option<&Fleet>) -> Option<RunTicket> {
+        match (self, fleet) {
+            (Self::Divided(run), Some(fleet)) => fleet.ticket(run),
+            _ => None,
+        }
+    }
+
+    /// What lets another controller take it up; returned once.
+    pub(super) const fn take_kept(&mut self) -> Option<KeptRun> {
+        match self {
+            Self::Here(_) => None,
+            Self::Divided(run) => run.take_kept(),
+        }
     }
 
     pub(super) const fn engine(&self) -> &Engine {

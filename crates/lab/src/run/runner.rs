@@ -14,6 +14,7 @@ use super::brokers::Brokers;
 use super::collector::Collector;
 use super::commands::Commands;
 use super::course::Again;
+use super::ending::{Ending, ending};
 use super::facts::RunFacts;
 use super::figures::FigureFiles;
 use super::group_files::GroupFiles;
@@ -24,9 +25,10 @@ use super::numbers::round;
 use super::outgoing::Outgoing;
 use super::parts;
 use super::planned_actions::PlannedActions;
+use super::resume::{Left, ResumeFile, ResumeState};
 use super::sample_files::SampleFiles;
 use super::target::RunTarget;
-use crate::agents::{Fleet, FleetError};
+use crate::agents::{Fleet, FleetError, KeptRun};
 use crate::environment;
 use crate::plan::{PlanOptions, plan};
 use crate::points::{IntervalLatencies, RunPoints};
@@ -35,8 +37,8 @@ use tacho_monitor::now_ns;
 use tacho_output::Outputs;
 use tacho_record::Timestamp;
 use tacho_record::{
-    ActionEffect, ActionState, BrokerRow, Cause, DisturbanceLimits, Given, OutputError, PartRow,
-    Placement, ResourceRow, RunData,
+    ActionEffect, ActionState, BrokerRow, DisturbanceLimits, Given, OutputError, PartRow,
+    Placement, Remark, ResourceRow, RunData,
 };
 use tacho_record::{RunDirectory, SeriesRow};
 use tacho_rig::{lower_priority, move_to};
@@ -68,6 +70,8 @@ pub struct RunConfig {
     pub outputs: Arc<Outputs>,
     /// The agents that make the load; without them this process does.
     pub fleet: Option<Arc<Fleet>>,
+    /// What another controller has left of the run, which is taken up.
+    pub resume: Option<Box<ResumeState>>,
 }
 
 /// News of a running run.
@@ -131,19 +135,9 @@ pub struct Outcome {
     pub data: RunData,
     /// Why the engine ended.
     pub ending: Ending,
-}
-
-/// Why a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// All phases were run.
-    Completed,
-    /// It was stopped on request.
-    Aborted,
-    /// The broker could not be reached, went away, or did not deliver the readiness probe.
-    TargetFailed(String),
-    /// The generator itself failed.
-    GeneratorFailed(String),
+    /// What is left of the run for another controller; to be [cleared](Left::clear) once there is a
+    /// record.
+    pub left: Option<Left>,
 }
 
 /// A run that could not begin, or whose results could not be written.
@@ -192,16 +186,7 @@ pub fn run(
     stop: &AtomicBool,
     on_progress: impl FnMut(Progress),
 ) -> Result<Outcome, RunError> {
-    let plan = plan(
-        &config.scenario,
-        &PlanOptions {
-            targets: config.targets.iter().flat_map(|target| target.addresses.clone()).collect(),
-            threads: config.placement.generator_threads,
-            cpus: config.placement.generator_cores.clone(),
-            own_cores: config.placement.spin_budget_percent.is_some(),
-            run_id: (Timestamp::now().subsecond_ns() / 1000) ^ std::process::id(),
-        },
-    )?;
+    let plan = plan_of(config)?;
     // The threads that load starts to generate bind themselves to their own cores.
     let background = &config.placement.background_cores;
     move_to(background);
@@ -213,12 +198,14 @@ pub fn run(
     directory.write_environment(&environment)?;
     let mut files = SampleFiles::open(directory, config.targets.len())?;
     let mut running = Running::new(config, directory, &plan, watch, &watched, on_progress)?;
-    let load = Load::start(plan, config.fleet.as_deref(), stop)?;
+    let fleet = config.fleet.as_deref();
+    let mut load = running.begin(config, plan, stop)?;
     if !background.is_empty() {
         lower_priority();
     }
     let end = running.follow(&load, stop, &mut files)?;
-    let (mut agents, about_agents) = load.end(config.fleet.as_deref());
+    let left = running.left(load.take_kept(), &end)?;
+    let (mut agents, about_agents) = load.end(fleet);
     files.flush_load()?;
     let Running {
         mut watch,
@@ -229,6 +216,7 @@ pub fn run(
         started_ns,
         mut outgoing,
         ended_by,
+        taken_up_s,
         ..
     } = running;
     let thinned = figures.end()?;
@@ -252,15 +240,31 @@ pub fn run(
     record.findings.extend(outgoing.end(&record));
     record.remarks.extend(thinned);
     record.remarks.extend(about_agents);
+    record.remarks.extend(taken_up_s.map(|at_s| Remark::TakenUp { at_s }));
     record.agents = agents;
     let (brokers, environment) = (broker_rows, Some(environment));
-    Ok(Outcome { data: RunData { record, rows, curves, hosts, brokers, environment }, ending })
+    let data = RunData { record, rows, curves, hosts, brokers, environment };
+    Ok(Outcome { data, ending, left })
+}
+
+/// The plan of a run, which is the same when it is taken up.
+fn plan_of(config: &RunConfig) -> Result<tacho_load::Plan, PlanError> {
+    let new_id = || (Timestamp::now().subsecond_ns() / 1000) ^ std::process::id();
+    let options = PlanOptions {
+        targets: config.targets.iter().flat_map(|target| target.addresses.clone()).collect(),
+        threads: config.placement.generator_threads,
+        cpus: config.placement.generator_cores.clone(),
+        own_cores: config.placement.spin_budget_percent.is_some(),
+        run_id: config.resume.as_deref().map_or_else(new_id, ResumeState::run_id),
+    };
+    plan(&config.scenario, &options)
 }
 
 /// A run while the engine works.
 struct Running<'c, P> {
     /// The first broker, whose process the probe follows.
     first: Option<&'c RunTarget>,
+    started: Timestamp,
     started_ns: u64,
     phases: Vec<tacho_load::Phase>,
     /// Names of the plan's groups.
@@ -281,6 +285,13 @@ struct Running<'c, P> {
     outgoing: Outgoing,
     /// The output whose failure ends the run, and its error.
     ended_by: Option<(String, String)>,
+    directory: &'c RunDirectory,
+    /// Where another controller could take the run up.
+    resume: Option<ResumeFile<'c>>,
+    /// What comes now happened while another controller had the run.
+    is_past: bool,
+    /// When this controller took the run up.
+    taken_up_s: Option<f64>,
     on_progress: P,
 }
 
@@ -293,7 +304,9 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
         watched: &[MonitorSpec],
         on_progress: P,
     ) -> Result<Self, OutputError> {
-        let (started, started_ns) = (Timestamp::now(), now_ns());
+        let resumed = config.resume.as_deref();
+        let now = || (Timestamp::now(), now_ns());
+        let (started, started_ns) = resumed.map_or_else(now, ResumeState::started);
         let facts = RunFacts::of(
             &config.scenario,
             plan,
@@ -327,6 +340,7 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
         let commands = Arc::clone(&config.commands);
         Ok(Self {
             first,
+            started,
             started_ns,
             phases: plan.phases.clone(),
             groups: plan.groups.iter().map(|group| group.name.clone()).collect(),
@@ -344,8 +358,64 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
             group_files: GroupFiles::begin(directory, started, plan.groups.len())?,
             outgoing: Outgoing::new(points, Arc::clone(&config.outputs)),
             ended_by: None,
+            directory,
+            resume: None,
+            is_past: resumed.is_some(),
+            taken_up_s: None,
             on_progress,
         })
+    }
+
+    /// Begins the load, or takes it up, and leaves what another controller needs to know.
+    fn begin(
+        &mut self,
+        config: &RunConfig,
+        plan: tacho_load::Plan,
+        stop: &AtomicBool,
+    ) -> Result<Load, RunError> {
+        let (fleet, run_id) = (config.fleet.as_deref(), plan.run_id);
+        if let Some(state) = config.resume.as_deref() {
+            let state = state.clone().next();
+            self.resume = Some(ResumeFile::write(self.directory, state.clone())?);
+            return Ok(Load::take_up(plan, fleet, &state, stop)?);
+        }
+        ResumeFile::forget(self.directory)?;
+        let load = Load::start(plan, fleet, stop)?;
+        if let Some(ticket) = load.ticket(fleet) {
+            let began = (self.started, self.started_ns);
+            let state = ResumeState::new(&config.name, began, run_id, ticket);
+            let state = state.map_err(RunError::System)?;
+            self.resume = Some(ResumeFile::write(self.directory, state)?);
+        }
+        Ok(load)
+    }
+
+    /// What is left for another controller at the end.
+    fn left(&self, kept: Option<KeptRun>, end: &End) -> Result<Option<Left>, FleetError> {
+        let Some(kept) = kept else { return Ok(None) };
+        if kept.is_lost() {
+            let why = "another controller has taken the run up while this one stood still";
+            return Err(FleetError::NotTakenUp { why: why.to_owned() });
+        }
+        let has_begun = self.resume.as_ref().is_some_and(ResumeFile::has_begun);
+        let is_open = has_begun && matches!(end, End::ShareLost { .. }) && kept.is_worked_on();
+        Ok(Some(Left::new(kept, is_open)))
+    }
+
+    /// Takes what concerns another controller that could take the run up, or this one that has.
+    fn resume(&mut self, event: &Event, samples: &Samples) -> Result<(), OutputError> {
+        match (event, &mut self.resume) {
+            (Event::Loading(begun), Some(resume)) => resume.begin(begun)?,
+            (Event::ShareLost(part), Some(resume)) if !self.is_past => resume.lose(part)?,
+            (Event::TakenUp { at_ns }, _) => {
+                self.is_past = false;
+                let at_s = at_ns.saturating_sub(self.started_ns) as f64 / 1e9;
+                self.taken_up_s = Some(round(at_s, 3));
+                self.collector.take_up(samples.clone());
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Takes events and host samples until the engine ends.
@@ -405,10 +475,12 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
         if let Some(first) = self.first {
             self.probe.follow(first.course.pid());
         }
-        let samples = match Collector::wants_samples(&event) {
+        let is_past = self.is_past && !matches!(event, Event::TakenUp { .. });
+        let samples = match Collector::wants_samples(&event) && !is_past {
             true => Samples { agents: load.samples(), ..self.probe.sample() },
             false => Samples::default(),
         };
+        self.resume(&event, &samples)?;
         let parts = self.report(&event, files)?;
         self.so_far.take(&event);
         let latencies = match &event {
@@ -419,7 +491,9 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
             matches!(event, Event::Interval(_) | Event::ActionStarted { .. } | Event::Finished(_));
         if let Some(row) = self.collector.handle(event, samples) {
             files.write_second(&row)?;
-            self.outgoing.second(&row, latencies, &parts);
+            if !is_past {
+                self.outgoing.second(&row, latencies, &parts);
+            }
             let (row, clients) = (Box::new(row), self.clients);
             (self.on_progress)(Progress::Second { row, clients, parts });
         }
@@ -440,7 +514,9 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
         match event {
             Event::Phase { kind, index, at_ns } => {
                 let start_s = at_ns.saturating_sub(self.started_ns) as f64 / 1e9;
-                self.outgoing.phase(round(start_s, 3), *kind);
+                if !self.is_past {
+                    self.outgoing.phase(round(start_s, 3), *kind);
+                }
                 (self.on_progress)(Progress::Phase {
                     kind: *kind,
                     planned: self.phases.get(*index).and_then(planned),
@@ -473,7 +549,7 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
                 (self.on_progress)(Progress::AgentLost { agent, clients, why });
             }
             Event::Measured(totals) => self.figures.measured(totals),
-            Event::Finished(_) => {}
+            Event::Finished(_) | Event::Loading(_) | Event::TakenUp { .. } => {}
         }
         Ok(Vec::new())
     }
@@ -490,31 +566,6 @@ fn restarts(targets: &[RunTarget]) -> Vec<Vec<Again>> {
         again.recovery = bridge_log::recovery(&logs, again.at_ns, again.back_ns, until_ns);
     }
     all
-}
-
-/// What the engine's end means: the ending, and the cause of the verdict `aborted`. `by` is the
-/// output whose failure ended it.
-fn ending(end: End, by: Option<(String, String)>) -> (Ending, Option<Cause>) {
-    let sentence = end.to_string();
-    match end {
-        End::Completed => (Ending::Completed, None),
-        End::Aborted => {
-            let failed = |(output, why)| Cause::OutputFailed { output, why };
-            (Ending::Aborted, Some(by.map_or(Cause::RunStopped, failed)))
-        }
-        End::Unreachable(why) => (Ending::TargetFailed(sentence), Some(Cause::Unreachable { why })),
-        End::AllLost(why) => (Ending::TargetFailed(sentence), Some(Cause::AllLost { why })),
-        End::ProbeFailed { missing, expected, waited_ms, first_topic } => {
-            let cause = Cause::ProbeFailed { missing, expected, waited_ms, first_topic };
-            (Ending::TargetFailed(sentence), Some(cause))
-        }
-        End::ShareLost { name: agent, threads, of, why } => {
-            let (threads, of) = (threads as u64, of as u64);
-            let cause = Cause::AgentLost { agent, threads, of, why };
-            (Ending::GeneratorFailed(sentence), Some(cause))
-        }
-        End::Thread(why) => (Ending::GeneratorFailed(sentence), Some(Cause::ThreadFailed { why })),
-    }
 }
 
 fn planned(phase: &tacho_load::Phase) -> Option<Duration> {

@@ -12,9 +12,9 @@ use super::roll::Roll;
 use super::shares::Shares;
 use super::{Controller, Inbox, threads};
 use crate::context::RunContext;
-use crate::division::Past;
 use crate::events::Event;
 use crate::mail::{OnLoss, Report};
+use crate::past::Past;
 use crate::plan::Plan;
 use crate::rtt::RttThread;
 

@@ -41,8 +41,8 @@ impl Controller {
         let (load, enters) = self.load_at(first, start_ns);
         if self.crew.is_elsewhere() && !self.is_loading {
             let phases = self.entered.iter().chain(&load.starts).copied().collect();
-            let begun = LoadBegun { connect_start_ns: self.connect_start_ns, phases };
-            self.emit(Event::Loading(Box::new(begun)));
+            let load_begun = LoadBegun { connect_start_ns: self.connect_start_ns, phases };
+            self.emit(Event::Loading(Box::new(load_begun)));
         }
         self.is_loading = true;
         self.roll.listen(start_ns);
@@ -64,7 +64,7 @@ impl Controller {
             };
             let end_ns = start_ns + duration_ns;
             let enter = Enter { index, start_ns, task: Task::Load { end_ns, scale, measure } };
-            load.starts.push(BegunPhase::of(&enter));
+            load.starts.push(begun(&enter));
             enters.push(enter);
             load.end_ns = end_ns;
             if measure {
@@ -122,4 +122,8 @@ impl Controller {
         let plan = &self.context.plan;
         !plan.actions.is_empty() || plan.groups.iter().any(|group| group.login.is_some())
     }
+}
+
+pub(super) const fn begun(enter: &Enter) -> BegunPhase {
+    BegunPhase { kind: enter.task.kind(), index: enter.index, at_ns: enter.start_ns }
 }

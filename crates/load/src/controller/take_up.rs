@@ -4,9 +4,9 @@ use tacho_net::clock;
 
 use super::Controller;
 use super::load::Load;
-use crate::division::Past;
 use crate::events::{End, Event, PhaseKind};
 use crate::mail::{Report, ReportBody};
+use crate::past::Past;
 use crate::plan::Phase;
 
 impl Controller {

@@ -8,12 +8,13 @@ use std::thread::{Builder, JoinHandle};
 
 use tacho_net::Remote;
 
-use super::{AssignmentForm, THREADS_MAX, sound};
+use super::{AssignmentForm, THREADS_MAX};
 use crate::context::RunContext;
 use crate::controller::threads;
 use crate::mail::{Enter, Mail, Order, Report, Task};
 use crate::placement::Layout;
 use crate::plan::{Phase, Plan, PlanError};
+use crate::sound;
 use crate::wire::{self, WireError};
 
 /// Reports that travel together.
@@ -36,6 +37,7 @@ pub struct Assignment {
     unix_offset_ns: u64,
     layout: Layout,
     pub(super) plan: Plan,
+    identity: Vec<u8>,
 }
 
 /// What a share would do, for limits.
@@ -89,8 +91,10 @@ impl Assignment {
     /// It is none of this version, or its plan cannot run.
     pub fn read(bytes: &[u8]) -> Result<Self, ShareStartError> {
         let damaged = |error: WireError| io::Error::new(io::ErrorKind::InvalidData, error);
-        let form: AssignmentForm = wire::decode(bytes).map_err(damaged)?;
-        let AssignmentForm { first_thread, threads, unix_offset_ns, layout, mut plan } = form;
+        let mut form: AssignmentForm = wire::decode(bytes).map_err(damaged)?;
+        let unix_offset_ns = std::mem::take(&mut form.unix_offset_ns);
+        let identity = wire::encode(&form).map_err(damaged)?;
+        let AssignmentForm { first_thread, threads, layout, mut plan, .. } = form;
         let last = first_thread.checked_add(threads);
         let fits = last.is_some_and(|last| last <= plan.threads) && plan.threads <= THREADS_MAX;
         if threads == 0 || !fits || !layout.fits(plan.threads) {
@@ -99,7 +103,12 @@ impl Assignment {
         plan.routes = plan.derive_routes();
         plan.check()?;
         let threads = first_thread..first_thread + threads;
-        Ok(Self { threads, unix_offset_ns, layout, plan })
+        Ok(Self { threads, unix_offset_ns, layout, plan, identity })
+    }
+
+    /// What is the same whenever the same plan is divided so.
+    pub fn identity(&self) -> &[u8] {
+        &self.identity
     }
 
     /// What it would do.

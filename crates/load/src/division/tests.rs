@@ -38,6 +38,7 @@ proptest! {
         for (at, expected) in division.clients().into_iter().enumerate() {
             let bytes = division.assignment(at).expect("can be encoded");
             let assignment = Assignment::read(&bytes).expect("is sound");
+            prop_assert_eq!(assignment.identity(), division.identity(at).expect("encodes"));
             let figures = assignment.figures();
             prop_assert_eq!(figures.clients, expected);
             sum = (sum.0 + figures.clients, sum.1 + figures.per_second);

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Event, PhaseKind};
-use crate::mail::Enter;
 
 /// A phase that has begun, or will at a time that is fixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,10 +16,6 @@ pub struct BegunPhase {
 }
 
 impl BegunPhase {
-    pub(crate) const fn of(enter: &Enter) -> Self {
-        Self { kind: enter.task.kind(), index: enter.index, at_ns: enter.start_ns }
-    }
-
     pub(crate) const fn event(self) -> Event {
         let Self { kind, index, at_ns } = self;
         Event::Phase { kind, index, at_ns }

@@ -139,6 +139,8 @@ impl RunDirectory {
     }
 
     pub(super) fn open(&self, name: &str) -> Result<BufWriter<File>, OutputError> {
+        // One that another process may still have open, having lost this run, is left to it.
+        let _ = fs::remove_file(self.file(name));
         File::create(self.file(name)).map(BufWriter::new).map_err(|source| self.error(name, source))
     }
 

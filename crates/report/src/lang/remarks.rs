@@ -55,6 +55,9 @@ statements! {
     Remark::Agents { count, clock_error_us } => []
         "Agents made the load ({count}) on several machines: latencies between two of them may be off by {clock_error_us} us in either direction, as their clocks are known no better; figures below that say nothing.",
         "负载由多台机器上的 {count} 个代理产生：由于时钟精度所限，两个代理之间的延迟可能有 ±{clock_error_us} 微秒的误差，低于该值的数据没有意义。";
+    Remark::TakenUp { at_s } => [at_s = format!("{at_s:.0}");]
+        "Another controller took the run up {at_s} s after its start, its own being gone. Counts and latencies are those of the whole run; what hosts and agents used before is not known.",
+        "原控制器已消失，另一个控制器在运行开始 {at_s} 秒后接管了本次运行。计数与延迟属于整个运行；此前主机与代理的资源使用情况未知。";
     Remark::SamplesThinned { one_in, of } => [of = thousands(*of);]
         "results.jtl is bounded: it has a row for one in {one_in} samples, evenly over time and latencies, of {of} in all. JMeter's counts and rates from it are too low by that factor; all other figures of the run are of all samples.",
         "results.jtl 有行数上限：全部 {of} 个样本中每 {one_in} 个保留一行，在时间和延迟上均匀分布。JMeter 由此得到的数量和速率要乘以该倍数；本次运行的其余数据均基于全部样本。";

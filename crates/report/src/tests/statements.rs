@@ -205,6 +205,7 @@ fn remarks() -> Vec<Remark> {
         Remark::GeneratorRested,
         Remark::Agents { count: 3, clock_error_us: 0 },
         Remark::Agents { count: 3, clock_error_us: 250 },
+        Remark::TakenUp { at_s: 61.5 },
         Remark::SamplesThinned { one_in: 8, of: 800_000 },
         Remark::RepeatsDoNotCount { out: 1, of: 2, side: text(), cause: None },
         Remark::RepeatsDoNotCount { out: 1, of: 2, side: text(), cause: Some(Cause::RunStopped) },

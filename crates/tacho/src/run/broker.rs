@@ -241,6 +241,11 @@ impl Broker {
         self.foreign_pid.is_some() || self.addresses.iter().all(|a| a.ip().is_loopback())
     }
 
+    /// Has this run started it?
+    pub(super) const fn is_started(&self) -> bool {
+        self.process.is_some()
+    }
+
     /// For the run record.
     pub(super) fn record(&self) -> TargetRecord {
         TargetRecord {

@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use tacho_bus::{Bus, LocalBus};
-use tacho_lab::agents::{Fleet, FleetError, Wanted};
+use tacho_lab::agents::{Fleet, FleetError, RunTicket, Wanted};
 use tacho_rig::{Companion, Cores};
 
 use super::broker::Broker;
 use super::crew_arguments::{CrewArguments, CrewChoice};
+use super::keeping::Keeping;
 use super::local_agents::LocalAgents;
 use crate::exit::{self, Failure};
 
@@ -40,7 +41,7 @@ impl Crew {
     pub(super) fn gather(
         arguments: &CrewArguments,
         brokers: &[Broker],
-        cores: &Cores,
+        (cores, keeping): (&Cores, &Keeping),
         stop: &AtomicBool,
     ) -> Result<Option<Self>, Failure> {
         let gather = |bus: Arc<dyn Bus>, wanted: &[Wanted], patience| {
@@ -49,6 +50,9 @@ impl Crew {
         Ok(match arguments.choice()? {
             None => None,
             Some(CrewChoice::OnBus(address)) => {
+                if let Keeping::TakenUp(_, fleet) = keeping {
+                    return Ok(Some(Self::on_bus(Arc::clone(fleet), Vec::new())));
+                }
                 let bus = arguments.login.connect(address)?;
                 let wanted = arguments.wanted();
                 let mut provisions = provide(&arguments.provisions())?;
@@ -58,7 +62,14 @@ impl Crew {
                         provided(&mut provisions, || gather(Arc::clone(&bus), &wanted, LOOK_EVERY))?
                     }
                 };
-                Some(Self { fleet: Arc::new(fleet), local: None, _provisions: provisions })
+                let is_kept = matches!(keeping, Keeping::Kept)
+                    && provisions.is_empty()
+                    && !brokers.iter().any(Broker::is_started);
+                let fleet = match arguments.resume_within().filter(|_| is_kept) {
+                    Some(within) => fleet.kept_for(within),
+                    None => fleet,
+                };
+                Some(Self::on_bus(Arc::new(fleet), provisions))
             }
             Some(CrewChoice::Local(count)) => {
                 let bus: Arc<dyn Bus> = Arc::new(LocalBus::default());
@@ -77,6 +88,10 @@ impl Crew {
         })
     }
 
+    const fn on_bus(fleet: Arc<Fleet>, provisions: Vec<Companion>) -> Self {
+        Self { fleet, local: None, _provisions: provisions }
+    }
+
     pub(super) fn fleet(&self) -> Arc<Fleet> {
         Arc::clone(&self.fleet)
     }
@@ -90,6 +105,17 @@ impl Crew {
     pub(super) fn is_here(&self) -> bool {
         self.is_local() || self.fleet.is_on_this_machine()
     }
+}
+
+/// The agents of a run whose controller is gone, for the command that made it.
+pub(super) fn of_run(arguments: &CrewArguments, ticket: &RunTicket) -> Result<Fleet, Failure> {
+    let Some(CrewChoice::OnBus(address)) = arguments.choice()? else {
+        return Err(Failure::new(exit::INVALID_CONFIG, "the run has no agents on a bus"));
+    };
+    let bus = arguments.login.connect(address)?;
+    // Until the run goes on a signal ends the process.
+    let fleet = Fleet::of_run(bus, ticket, &AtomicBool::new(false));
+    Ok(arguments.arrange(fleet.map_err(|error| failure(&error))?))
 }
 
 /// Starts the commands of the user that start agents.
@@ -122,6 +148,7 @@ pub(super) fn failure(error: &FleetError) -> Failure {
         FleetError::TooFew { .. }
         | FleetError::Refused { .. }
         | FleetError::NotCalibrated { .. }
+        | FleetError::NotTakenUp { .. }
         | FleetError::Divide(_) => exit::INVALID_CONFIG,
         FleetError::Stopped => exit::ABORTED,
         _ => exit::UNEXPECTED,

@@ -1,10 +1,12 @@
 //! Arguments about the processes that make the load.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tacho_lab::agents::{Fleet, Wanted, Weights};
 use tacho_load::division::{OnLoss, PairPlacement};
+use tacho_scenario::TimeSpan;
 
 use crate::bus_arguments::{BusAddress, BusLogin};
 use crate::exit::{self, Failure};
@@ -46,6 +48,15 @@ pub(crate) struct CrewArguments {
     /// or to what each carries by 'tacho calibrate' on its machine ('calibrated')
     #[arg(long, value_name = "WEIGHTS", value_enum, default_value_t, requires = "agents")]
     agent_weights: AgentWeights,
+
+    /// How long agents of a bus keep the load of a run whose controller is gone, so that 'tacho run
+    /// --resume' can take it up; then they stop by themselves. 0s: they stop after 5 s
+    ///
+    /// A run ends with its controller in any case if it has started its broker or its agents, has
+    /// timed commands, or is one of several.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = TimeSpan::parse,
+          requires = "bus")]
+    resume_within: TimeSpan,
 
     #[command(flatten)]
     pub(super) login: BusLogin,
@@ -127,6 +138,11 @@ impl CrewArguments {
                 "--agents needs the --bus that they are on; local:N starts some on this machine",
             ),
         }
+    }
+
+    /// How long agents wait for another controller; `None` if they do not.
+    pub(super) fn resume_within(&self) -> Option<Duration> {
+        (!self.resume_within.0.is_zero()).then_some(self.resume_within.0)
     }
 
     /// The commands that start the agents, if they are to be started.

@@ -8,6 +8,7 @@ mod crew_arguments;
 mod fitting;
 mod follow;
 mod given_arguments;
+mod keeping;
 mod live_feed;
 mod load_arguments;
 mod local_agents;
@@ -24,17 +25,24 @@ mod transport;
 
 use std::path::Path;
 
+use tacho_lab::agents::{Fleet, RunTicket};
 use tacho_record::{RunDirectory, RunRecord};
 
 use crate::exit::{self, Failure};
 
 pub(crate) use fitting::Fitting;
 pub(crate) use given_arguments::GivenArguments;
+pub(crate) use keeping::Keeping;
 pub(crate) use load_arguments::{LoadArguments, OutputArguments};
 pub(crate) use progress_news::planned;
 pub(crate) use stage::{Setting, Stage, create};
 pub(crate) use target_arguments::{SideBroker, TargetArguments};
 pub(crate) use transport::transport;
+
+/// The agents of a run whose controller is gone, and the right to take it up.
+pub(crate) fn agents_of(targets: &TargetArguments, ticket: &RunTicket) -> Result<Fleet, Failure> {
+    crew::of_run(&targets.crew, ticket)
+}
 
 /// Shows a record in the forms and at the places that the arguments ask for.
 pub(crate) fn show(

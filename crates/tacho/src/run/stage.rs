@@ -24,6 +24,7 @@ use tacho_scenario::{Scenario, Timing};
 
 use super::broker::{Broker, Site};
 use super::crew::Crew;
+use super::keeping::Keeping;
 use super::progress::Display;
 use super::target::Target;
 use super::target_arguments::TargetArguments;
@@ -51,6 +52,7 @@ pub(crate) struct Stage {
     live: Option<Arc<Live>>,
     progress: Option<Arc<ProgressFile>>,
     outputs: Arc<Outputs>,
+    keeping: Keeping,
 }
 
 /// What does not change from stage to stage: the arguments, the division of the cores, the stop
@@ -78,6 +80,7 @@ pub(crate) struct Setting {
     progress: Option<Arc<ProgressFile>>,
     /// The right to make load, until everything has been measured.
     machine: Option<MachineLock>,
+    keeping: Keeping,
 }
 
 impl Setting {
@@ -103,7 +106,13 @@ impl Setting {
             running: None,
             progress: None,
             machine: Some(machine),
+            keeping: Keeping::No,
         })
+    }
+
+    /// Lets the only run of the next stage outlive its controller, or takes it up.
+    pub(crate) fn keep(&mut self, keeping: Keeping) {
+        self.keeping = keeping;
     }
 
     /// Chooses the language of the reports; English otherwise.
@@ -280,7 +289,9 @@ impl Setting {
         network.wait(self.stop.flag())?;
         cores.pin_generator();
         let monitors = self.arguments.monitors.clone();
-        let crew = Crew::gather(&self.arguments.crew, &brokers, &cores, self.stop.flag())?;
+        let keeping = std::mem::take(&mut self.keeping);
+        let crew = &self.arguments.crew;
+        let crew = Crew::gather(crew, &brokers, (&cores, &keeping), self.stop.flag())?;
         Ok(Stage {
             brokers,
             crew,
@@ -295,6 +306,7 @@ impl Setting {
             live: self.live.clone(),
             progress: self.progress.clone(),
             outputs: Arc::clone(&self.outputs),
+            keeping,
         })
     }
 }
@@ -344,6 +356,9 @@ impl Stage {
         killers.iter().for_each(|(killer, _)| killer.end());
         let outcome = outcome.and_then(|mut outcome| {
             tacho_report::write_run(directory, &mut outcome.data, self.lang)?;
+            if let Some(Err(error)) = outcome.left.as_ref().map(|left| left.clear(directory)) {
+                eprintln!("warning: the log of the run stays on the bus for a day: {error}");
+            }
             Ok(outcome)
         });
         if let (Some(live), Ok(outcome)) = (&live, &outcome) {
@@ -381,6 +396,7 @@ impl Stage {
             monitors: self.monitors.clone(),
             limits: self.limits,
             fleet: self.crew.as_ref().map(Crew::fleet),
+            resume: self.keeping.resumed().cloned().map(Box::new),
             scenario,
         }
     }

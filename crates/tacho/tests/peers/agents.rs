@@ -12,6 +12,8 @@ use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 use tacho_testkit::runtime_folder;
 
+mod taken_up;
+
 use crate::process::{Peer, Running, free_port, wait_for_port, wait_until};
 use crate::{TACHO, Verdict, trial};
 
@@ -25,6 +27,9 @@ pub(crate) fn register(trials: &mut Vec<Trial>) {
         ("nats_server::a_lost_agent_degrades_the_run", agent_gone),
         ("nats_server::an_agent_lost_before_the_load_ends_the_run", agent_gone_early),
         ("nats_server::agents_are_free_when_their_controller_is_killed", controller_gone),
+        ("nats_server::a_run_is_taken_up_after_its_controller_was_killed", taken_up::counted),
+        ("nats_server::agents_stop_when_nothing_takes_their_run_up", taken_up::abandoned),
+        ("nats_server::a_run_that_cannot_be_taken_up_says_why", taken_up::refused),
         ("nats_server::agents_that_a_run_starts_end_with_it", provisioned),
         ("nats_server::delays_between_agents_are_read_back", delays),
         ("nats_server::clocks_that_are_off_and_drift_are_read_within_their_bound", skewed),

@@ -13,7 +13,7 @@ use crate::verifier::{Books, StreamEnds};
 const TIME_NS_MAX: u64 = 1 << 62;
 
 /// Whether a report of a share with these threads fits.
-pub(super) fn report(report: &Report, context: &RunContext, threads: &Range<usize>) -> bool {
+pub(crate) fn report(report: &Report, context: &RunContext, threads: &Range<usize>) -> bool {
     if !threads.contains(&report.thread) {
         return false;
     }
@@ -48,7 +48,7 @@ pub(super) fn report(report: &Report, context: &RunContext, threads: &Range<usiz
 }
 
 /// Whether an order to a share with these threads fits.
-pub(super) fn order(order: &Order, context: &RunContext, threads: &Range<usize>) -> bool {
+pub(crate) fn order(order: &Order, context: &RunContext, threads: &Range<usize>) -> bool {
     let mut to = match order.thread {
         Some(thread) if threads.contains(&thread) => thread..thread + 1,
         Some(_) => return false,

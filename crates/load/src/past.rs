@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::sound;
 use crate::context::RunContext;
-use crate::events::LoadBegun;
+use crate::events::{LoadBegun, PhaseKind};
 use crate::mail::{LostShare, Report, ReportBody};
 use crate::plan::Phase;
+use crate::sound;
 use crate::wire::{self, WireError};
 
 /// What is known of a run whose controller is gone.
@@ -52,7 +52,7 @@ struct PastShare {
 }
 
 impl Past {
-    pub(super) fn new(
+    pub(crate) fn new(
         past: PastRun,
         context: &Arc<RunContext>,
         parts: &[Range<usize>],
@@ -97,11 +97,7 @@ impl Past {
 }
 
 impl PastShare {
-    fn next_of(
-        &mut self,
-        phase: usize,
-        context: &RunContext,
-    ) -> Result<Option<Report>, WireError> {
+    fn next_of(&mut self, phase: usize, context: &RunContext) -> Result<Option<Report>, WireError> {
         while self.waiting.is_empty()
             && let Some(batch) = self.batches.pop_front()
         {
@@ -131,7 +127,24 @@ fn fits(begun: &LoadBegun, phases: &[Phase]) -> bool {
     let loads = loads.count().min(warm_ups + 1);
     loads > 0
         && begun.phases.len() == before + loads
-        && begun.phases.iter().zip(phases).enumerate().all(|(position, (begun, phase))| {
-            begun.index == position && begun.kind == phase.kind()
-        })
+        && begun
+            .phases
+            .iter()
+            .zip(phases)
+            .enumerate()
+            .all(|(position, (begun, phase))| begun.index == position && begun.kind == kind(phase))
+}
+
+const fn kind(phase: &Phase) -> PhaseKind {
+    match phase {
+        Phase::Connect { .. } => PhaseKind::Connect,
+        Phase::Subscribe { .. } => PhaseKind::Subscribe,
+        Phase::Offline => PhaseKind::Offline,
+        Phase::Probe { .. } => PhaseKind::Probe,
+        Phase::WarmUp { .. } => PhaseKind::WarmUp,
+        Phase::Measure { .. } => PhaseKind::Measure,
+        Phase::Resume { .. } => PhaseKind::Resume,
+        Phase::Drain { .. } => PhaseKind::Drain,
+        Phase::Disconnect => PhaseKind::Disconnect,
+    }
 }
