@@ -4,6 +4,8 @@
 mod agreement;
 #[cfg(target_os = "linux")]
 mod bench;
+#[cfg(target_os = "linux")]
+mod brokers;
 mod conformance;
 mod crash;
 mod dist;

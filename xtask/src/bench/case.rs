@@ -34,6 +34,8 @@ pub(super) enum Kind {
     FanOutBytes,
     /// A million messages for offline sessions, a kill, and their delivery.
     Offline,
+    /// A scenario against so many shards, on cores of their own.
+    Scaled { load: Load, shards: usize },
     /// A scenario while clients break the rules.
     Abuse { load: Load, clients: usize },
     /// A scenario while clients hold unfinished packets, which then leave.
@@ -54,6 +56,8 @@ pub(super) enum Subject {
     /// One shard and a data directory.
     Durable,
     Mosquitto,
+    /// Another broker, by its key in `cargo xtask results`.
+    Peer(&'static str),
 }
 
 /// A scenario with its variables.
@@ -68,7 +72,7 @@ impl Case {
     pub(super) fn is_of_tacho(&self) -> bool {
         match &self.kind {
             Kind::Floor { .. } | Kind::Disk => false,
-            Kind::Load { subject, .. } => *subject != Subject::Mosquitto,
+            Kind::Load { subject, .. } => subject.is_of_tacho(),
             Kind::Attack { bare, .. } => !bare,
             Kind::Login { method, .. } => method.is_of_tacho(),
             _ => true,
@@ -94,8 +98,8 @@ impl Load {
     }
 }
 
-const FAN_OUT: &str = "bench/scenarios/fan-out.toml";
-const CLOSED: &str = "bench/scenarios/closed.toml";
+pub(super) const FAN_OUT: &str = "bench/scenarios/fan-out.toml";
+pub(super) const CLOSED: &str = "bench/scenarios/closed.toml";
 
 /// Every case, in the order of the first round.
 pub(super) fn all() -> Vec<Case> {
@@ -229,7 +233,7 @@ fn routing() -> [Case; 4] {
     ]
 }
 
-fn floor(tps_k: u64) -> Case {
+pub(super) fn floor(tps_k: u64) -> Case {
     Case {
         name: format!("floor_{tps_k}k"),
         what: format!("128-byte frames echoed without a broker, {tps_k}K in + out per second"),
@@ -237,7 +241,7 @@ fn floor(tps_k: u64) -> Case {
     }
 }
 
-fn symmetric(subject: Subject, qos: u8, tps_k: u64) -> Case {
+pub(super) fn symmetric(subject: Subject, qos: u8, tps_k: u64) -> Case {
     Case {
         name: format!("{}_qos{qos}_{tps_k}k", subject.name()),
         what: format!("symmetric 1000 to 1000, 128 B, QoS {qos}, {tps_k}K TPS (in + out)"),
@@ -245,7 +249,7 @@ fn symmetric(subject: Subject, qos: u8, tps_k: u64) -> Case {
     }
 }
 
-fn symmetric_load(qos: u8, tps_k: u64) -> Load {
+pub(super) fn symmetric_load(qos: u8, tps_k: u64) -> Load {
     let throughput = (tps_k * 500).to_string();
     let vars = vec![
         ("qos", qos.to_string()),
@@ -256,7 +260,7 @@ fn symmetric_load(qos: u8, tps_k: u64) -> Load {
     Load { scenario: "symmetric", vars }
 }
 
-fn fan_out(subject: Subject, qos: u8) -> Case {
+pub(super) fn fan_out(subject: Subject, qos: u8) -> Case {
     let vars = vec![("qos", qos.to_string())];
     Case {
         name: format!("{}_fanout_qos{qos}", subject.name()),
@@ -281,6 +285,14 @@ impl Subject {
             Self::Tacho { .. } => "tacho2",
             Self::Durable => "durable",
             Self::Mosquitto => "mosquitto",
+            Self::Peer(key) => key,
+        }
+    }
+
+    fn is_of_tacho(self) -> bool {
+        match self {
+            Self::Tacho { .. } | Self::Durable => true,
+            Self::Mosquitto | Self::Peer(_) => false,
         }
     }
 }

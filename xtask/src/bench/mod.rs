@@ -7,6 +7,7 @@ mod abuse;
 mod attack;
 mod background;
 mod case;
+mod case_set;
 mod disk;
 mod durable;
 pub(crate) mod figures;
@@ -15,20 +16,24 @@ mod login;
 pub(crate) mod machine;
 pub(crate) mod metrics;
 mod partial;
+mod peers;
 mod population;
 mod ratio;
 mod report;
 mod routing;
 mod runner;
+mod scaling;
 mod target;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use crate::brokers::{self, Broker};
 use crate::shell;
 use case::Case;
+use case_set::CaseSet;
 use figures::{Figures, Sample};
 use runner::Runner;
 
@@ -52,14 +57,20 @@ pub(crate) struct Options {
     /// Run the durability cases instead of the speed cases
     #[arg(long)]
     durable: bool,
+    /// The same workloads on Tacho and every other broker that can be had here, in turns
+    #[arg(long, conflicts_with_all = ["durable", "against"])]
+    peers: bool,
+    /// What 1, 2, 4 and 8 shards carry, each on a core of its own, the generator on the others
+    #[arg(long, conflicts_with_all = ["durable", "peers"])]
+    scaling: bool,
     /// Write the table of BENCHMARKING.md again from the newest record of logins, without measuring
     #[arg(long, conflicts_with_all = ["only", "durable", "quick", "against", "list"])]
     render: bool,
     /// List the cases and exit
     #[arg(long)]
     list: bool,
-    /// Last part of the record's name under bench/runs; speed, or durability with --durable, or
-    /// login with --only login
+    /// Last part of the record's name under bench/runs; speed, or durability with --durable, peers
+    /// with --peers, scaling with --scaling, login with --only login
     #[arg(long)]
     name: Option<String>,
     /// Another tacho program, such as a build of an earlier commit: every case of Tacho runs with
@@ -77,17 +88,21 @@ pub(crate) struct Options {
 impl Options {
     /// Last part of the record's name.
     fn name(&self) -> &str {
-        let default = match (self.durable, self.is_about_logins()) {
-            (true, _) => "durability",
-            (false, true) => login::PART,
-            (false, false) => "speed",
-        };
-        self.name.as_deref().unwrap_or(default)
+        self.name.as_deref().unwrap_or_else(|| self.set().name())
     }
 
-    /// Only cases of logins are measured.
-    fn is_about_logins(&self) -> bool {
-        !self.durable && self.only == [login::PART]
+    fn set(&self) -> CaseSet {
+        if self.durable {
+            CaseSet::Durability
+        } else if self.peers {
+            CaseSet::Peers
+        } else if self.scaling {
+            CaseSet::Scaling
+        } else if self.only == [login::PART] {
+            CaseSet::Logins
+        } else {
+            CaseSet::Speed
+        }
     }
 }
 
@@ -104,7 +119,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let wanted = |case: &Case| {
         options.only.is_empty() || options.only.iter().any(|part| case.name.contains(part))
     };
-    let all = if options.durable { durable::all() } else { case::all() };
+    let brokers = other_brokers(&options)?;
+    let all = match options.set() {
+        CaseSet::Speed | CaseSet::Logins => case::all(),
+        CaseSet::Durability => durable::all(),
+        CaseSet::Peers => peers::all(&brokers),
+        CaseSet::Scaling => scaling::all(),
+    };
     let cases: Vec<Case> = all.into_iter().filter(wanted).collect();
     if options.list {
         cases.iter().for_each(|case| println!("{:<26} {}", case.name, case.what));
@@ -116,15 +137,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(program) = &mut options.against {
         *program = program.canonicalize().with_context(|| format!("cannot find {program:?}"))?;
     }
-    shell::run(shell::cargo().args(["build", "--release", "-p", "tacho", "-p", "xtask"]))?;
-    let runners = Runners::new(&options)?;
+    build()?;
+    let runners = Runners::new(&options, &brokers)?;
     let started = machine::utc_now().context("cannot read the date")?;
     let figures = measure(&options, &cases, &runners);
-    let mut results = match options.durable {
-        true => target::judge_durability(&figures),
-        false => target::judge(&figures),
+    let mut results = match options.set() {
+        CaseSet::Speed | CaseSet::Logins | CaseSet::Peers => target::judge(&figures),
+        CaseSet::Durability => target::judge_durability(&figures),
+        CaseSet::Scaling => scaling::judge(&figures),
     };
-    if !options.only.is_empty() {
+    if !options.only.is_empty() || options.peers {
         results.retain(|verdict| verdict.value.is_some());
     }
     if !results.is_empty() {
@@ -133,14 +155,38 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.against.is_some() {
         print!("\n{}", ratio::table(&cases, &figures));
     }
+    let side_by_side = match options.peers {
+        true => peers::tables(&brokers, &figures),
+        false => String::new(),
+    };
+    print!("{side_by_side}");
     if !options.quick {
-        let folder = report::write(&options, &started, &cases, &figures, &results)?;
+        let about = report::About { options: &options, started: &started, side_by_side };
+        let folder = report::write(&about, &cases, &figures, &results)?;
         println!("\nrecord: {}", folder.display());
         if options.name() == login::PART {
             login::table::render()?;
         }
     }
     Ok(())
+}
+
+/// The brokers of `--peers`, Tacho among them.
+fn other_brokers(options: &Options) -> Result<Vec<Broker>> {
+    if !options.peers {
+        return Ok(Vec::new());
+    }
+    // It is asked for its version.
+    build()?;
+    brokers::chosen(&[], &release("tacho"), true)
+}
+
+fn build() -> Result<()> {
+    shell::run(shell::cargo().args(["build", "--release", "-p", "tacho", "-p", "xtask"]))
+}
+
+fn release(program: &str) -> PathBuf {
+    shell::target_dir().join("release").join(program)
 }
 
 /// Runs all cases round by round.
@@ -178,10 +224,10 @@ struct Runners {
 }
 
 impl Runners {
-    fn new(options: &Options) -> Result<Self> {
-        let other = options.against.as_ref().map(|program| Runner::new(options, program));
-        let program = shell::target_dir().join("release").join("tacho");
-        Ok(Self { this: Runner::new(options, &program)?, other: other.transpose()? })
+    fn new(options: &Options, brokers: &[Broker]) -> Result<Self> {
+        let runner = |program: &Path| Runner::new(options, program, brokers);
+        let other = options.against.as_deref().map(runner);
+        Ok(Self { this: runner(&release("tacho"))?, other: other.transpose()? })
     }
 
     /// Runs a case with each program; their order alternates by round.

@@ -9,21 +9,29 @@ use serde_json::json;
 
 use super::Options;
 use super::case::Case;
+use super::case_set::CaseSet;
 use super::figures::{FURTHER, Figures, METRICS, number};
-use super::login;
 use super::machine::Machine;
 use super::ratio;
 use super::target::Verdict;
 use crate::shell;
 
+/// What a record says beside its figures.
+pub(super) struct About<'a> {
+    pub(super) options: &'a Options,
+    pub(super) started: &'a str,
+    /// Tables of all brokers; empty without `--peers`.
+    pub(super) side_by_side: String,
+}
+
 /// Writes README.md, results.json and results.csv; returns their folder.
 pub(super) fn write(
-    options: &Options,
-    started: &str,
+    about: &About<'_>,
     cases: &[Case],
     figures: &Figures,
     verdicts: &[Verdict],
 ) -> Result<PathBuf> {
+    let (options, started) = (about.options, about.started);
     let machine = Machine::look();
     let date = started.get(..10).unwrap_or(started);
     let folder = shell::root().join("bench/runs").join(format!("{date}-{}", options.name()));
@@ -41,7 +49,7 @@ pub(super) fn write(
     });
     let text = serde_json::to_string_pretty(&record).context("cannot write JSON")?;
     let files = [
-        ("README.md", readme(options, started, &machine, cases, figures, verdicts)),
+        ("README.md", readme(about, &machine, cases, figures, verdicts)),
         ("results.json", text + "\n"),
         ("results.csv", csv(figures)),
     ];
@@ -72,51 +80,54 @@ pub(super) fn targets(verdicts: &[Verdict]) -> String {
 }
 
 fn readme(
-    options: &Options,
-    started: &str,
+    about: &About<'_>,
     machine: &Machine,
     cases: &[Case],
     figures: &Figures,
     verdicts: &[Verdict],
 ) -> String {
-    let (title, flag) = match options.durable {
-        true => ("Durability", " --durable".to_owned()),
-        false if options.is_about_logins() => ("Logins", format!(" --only {}", login::PART)),
-        false => ("Speed", String::new()),
-    };
-    let mut text = format!("# {title}, {}\n\n", started.get(..10).unwrap_or(started));
+    let (options, started) = (about.options, about.started);
+    let set = options.set();
+    let mut text = format!("# {}, {}\n\n", set.title(), started.get(..10).unwrap_or(started));
     let _ = writeln!(
         text,
-        "`cargo xtask bench{flag} --rounds {} --seconds {}`, started {started}, revision {}.\n",
-        options.rounds, options.seconds, machine.revision
+        "`cargo xtask bench{} --rounds {} --seconds {}`, started {started}, revision {}.\n",
+        set.arguments(),
+        options.rounds,
+        options.seconds,
+        machine.revision
     );
     let _ = writeln!(
         text,
-        "One machine: {}, {} cores{}, {:.0} GiB, {}, {}. Peer: {} with `set_tcp_nodelay true`, \
-         `persistence false`, everything else at its default.",
+        "One machine: {}, {} cores{}, {:.0} GiB, {}, {}. {}",
         machine.cpu,
         machine.cores,
         if machine.virtualised { " (virtual)" } else { "" },
         machine.memory_gib,
         machine.kernel,
         machine.rustc,
-        machine.mosquitto,
+        peers(set, machine),
     );
     if machine.group_nice != 0 {
         let _ = writeln!(text, "All programs ran at autogroup nice {}.", machine.group_nice);
     }
     let _ = writeln!(
         text,
-        "Broker on core {}, generator on core {}, MQTT 5.0, medians of {} interleaved rounds of \
-         {} s. On loopback the sender's core runs the receiver's TCP: figures compare brokers on \
-         this machine, they do not predict another one.\n",
-        options.broker_cpu, options.generator_cpu, options.rounds, options.seconds
+        "{}, MQTT 5.0, medians of {} interleaved rounds of {} s. On loopback the sender's core \
+         runs the receiver's TCP: figures compare brokers on this machine, they do not predict \
+         another one.\n",
+        cores(options),
+        options.rounds,
+        options.seconds
     );
     if !verdicts.is_empty() {
         let _ = writeln!(text, "## Targets\n\n{}", targets(verdicts));
     }
     if options.against.is_some() {
         let _ = writeln!(text, "## Against the other program\n\n{}", ratio::table(cases, figures));
+    }
+    if options.peers {
+        let _ = writeln!(text, "## Brokers\n\n{}", about.side_by_side);
     }
     if machine.cores < 4 {
         text.push_str(
@@ -131,6 +142,33 @@ fn readme(
         let _ = writeln!(text, "- `{}`: {}", case.name, case.what);
     }
     text
+}
+
+/// What stands beside Tacho.
+fn peers(set: CaseSet, machine: &Machine) -> String {
+    match set {
+        CaseSet::Peers => {
+            "Peers: with limits lifted so that none loses a message to a default, as \
+            `cargo xtask results` has them."
+                .to_owned()
+        }
+        CaseSet::Scaling => String::new(),
+        CaseSet::Speed | CaseSet::Logins | CaseSet::Durability => format!(
+            "Peer: {} with `set_tcp_nodelay true`, `persistence false`, everything else at its \
+             default.",
+            machine.mosquitto
+        ),
+    }
+}
+
+fn cores(options: &Options) -> String {
+    match options.set() {
+        CaseSet::Scaling => "Shards on the first cores, the generator on all others".to_owned(),
+        _ => format!(
+            "Broker on core {}, generator on core {}",
+            options.broker_cpu, options.generator_cpu
+        ),
+    }
 }
 
 /// The table of cases, one row each.

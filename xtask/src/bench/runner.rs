@@ -25,6 +25,8 @@ use super::login::{self, Method, Programs, Site};
 use super::machine::{free_port, rss_bytes};
 use super::partial::{SENT_BYTES, partial_packets};
 use super::routing;
+use super::scaling;
+use crate::brokers::Broker;
 use crate::floor::Floor;
 use crate::shell;
 
@@ -41,13 +43,15 @@ pub(super) struct Runner {
     options: Options,
     tacho: PathBuf,
     xtask: PathBuf,
+    /// The brokers of `--peers`.
+    brokers: Vec<Broker>,
     /// Folder of the run directories.
     folder: PathBuf,
 }
 
 impl Runner {
     /// `tacho` is the program that is both broker and generator.
-    pub(super) fn new(options: &Options, tacho: &Path) -> Result<Self> {
+    pub(super) fn new(options: &Options, tacho: &Path, brokers: &[Broker]) -> Result<Self> {
         if options.broker_cpu == options.generator_cpu {
             bail!("broker and generator need a core each");
         }
@@ -60,6 +64,7 @@ impl Runner {
             options: options.clone(),
             tacho: tacho.to_owned(),
             xtask: shell::target_dir().join("release").join("xtask"),
+            brokers: brokers.to_vec(),
             folder,
         })
     }
@@ -77,6 +82,9 @@ impl Runner {
                 ];
                 let summary = self.tacho_run(load, &dir, &broker, || {})?;
                 read_summary(sample, &summary)
+            }
+            Kind::Scaled { load, shards } => {
+                self.scaled(sample, &self.dir(case, round)?, load, *shards)
             }
             Kind::Idle { connections } => self.idle(sample, &self.dir(case, round)?, *connections),
             Kind::Routing(routing) => self.with_broker(|pid, port| {
@@ -157,7 +165,24 @@ impl Runner {
                 let conf = self.folder.join("mosquitto.conf");
                 format!("{} -c {} -p {{port}}", program.display(), conf.display())
             }
+            Subject::Peer(key) => {
+                let broker = self.brokers.iter().find(|broker| broker.key == key);
+                broker.with_context(|| format!("no {key} here"))?.start(&self.folder, false)?
+            }
         })
+    }
+
+    /// With a core for each shard, and the generator's threads on the other cores.
+    fn scaled(&self, sample: Sample, dir: &Path, load: &Load, shards: usize) -> Result<Sample> {
+        let (own, generator) = scaling::placement(shards);
+        let broker = [
+            format!("--broker-cmd={} --pin", self.broker_command(Subject::Tacho { shards })?),
+            format!("--broker-cores={}", list(&own)),
+        ];
+        pin(&[own, generator.clone()].concat())?;
+        let summary = self.tacho_run_on(&generator, load, dir, &broker, || {});
+        pin(&[self.options.broker_cpu, self.options.generator_cpu])?;
+        read_summary(sample, &summary?)
     }
 
     /// Runs a scenario and returns its summary; calls `during` repeatedly while it runs.
@@ -166,13 +191,24 @@ impl Runner {
         load: &Load,
         dir: &Path,
         broker: &[String],
+        during: impl FnMut(),
+    ) -> Result<Value> {
+        self.tacho_run_on(&[self.options.generator_cpu], load, dir, broker, during)
+    }
+
+    /// The same with a thread of the generator on each of these cores.
+    fn tacho_run_on(
+        &self,
+        cores: &[usize],
+        load: &Load,
+        dir: &Path,
+        broker: &[String],
         mut during: impl FnMut(),
     ) -> Result<Value> {
         let mut command = shell::command(&self.tacho);
         command.args(["run", load.scenario, "--quiet", "--beyond-calibration"]);
         command.arg("--dir").arg(dir).args(broker);
-        let core = self.options.generator_cpu.to_string();
-        command.args(["--generator-cores", &core, "--threads", "1"]);
+        command.args(["--generator-cores", &list(cores), "--threads", &cores.len().to_string()]);
         for (name, value) in &load.vars {
             command.args(["--var", &format!("{name}={value}")]);
         }
@@ -383,6 +419,11 @@ impl Runner {
             Ok(sample)
         })
     }
+}
+
+/// Cores as a list.
+fn list(cores: &[usize]) -> String {
+    cores.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 fn running_broker(pid: u32, port: u16) -> [String; 2] {

@@ -40,6 +40,18 @@ impl Bound {
     }
 }
 
+impl Verdict {
+    pub(super) fn new(
+        target: &str,
+        value: Option<f64>,
+        unit: &'static str,
+        bound: Option<Bound>,
+    ) -> Self {
+        let passed = value.zip(bound).map(|(value, bound)| bound.holds(value));
+        Self { target: target.to_owned(), bound, unit, value, passed }
+    }
+}
+
 struct Judge<'f> {
     figures: &'f Figures,
     verdicts: Vec<Verdict>,
@@ -294,7 +306,6 @@ impl Judge<'_> {
         unit: &'static str,
         bound: Option<Bound>,
     ) {
-        let passed = value.zip(bound).map(|(value, bound)| bound.holds(value));
-        self.verdicts.push(Verdict { target: target.to_owned(), bound, unit, value, passed });
+        self.verdicts.push(Verdict::new(target, value, unit, bound));
     }
 }

@@ -5,7 +5,6 @@
 //! generator on another. What was measured is kept row by row; `cargo xtask documents`, which
 //! needs the feature `results`, writes the document.
 
-mod brokers;
 mod plan;
 mod row;
 mod runner;
@@ -20,8 +19,8 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::bench::machine::{self, Machine};
+use crate::brokers::{self, Broker};
 use crate::shell;
-use brokers::Broker;
 use plan::{Ladders, Point, Series, Suite};
 use row::Rows;
 use runner::{RowRunner, is_persistent};
@@ -234,7 +233,7 @@ impl Measurement<'_> {
                 self.ladders.note(series, &row.clone());
                 continue;
             }
-            if let Some(why) = broker.refuses(&point.needs, is_persistent(series)) {
+            if let Some(why) = broker.refuses(point.needs.bridged, is_persistent(series)) {
                 self.leave_out(&broker.key, series, point, why);
                 continue;
             }

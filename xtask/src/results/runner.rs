@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::Options;
-use super::brokers::Broker;
 use super::plan::{Point, Series};
 use super::row::Row;
 use crate::bench::machine::{self, free_port};
+use crate::brokers::Broker;
 use crate::shell;
 
 /// What a run takes at most beside its hold: connecting ten thousand clients is part of it.

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-use super::plan::Needs;
 use crate::{peers, shell};
 
 /// The keys that `--brokers` takes.
-pub(super) const ALL: [&str; 4] = ["tacho", "mosquitto", "mochi", "rumqttd"];
+pub(crate) const ALL: [&str; 4] = ["tacho", "mosquitto", "mochi", "rumqttd"];
 
 /// Limits lifted so that no message is lost to a default; everything else is at its default.
 const MOSQUITTO: &str = "allow_anonymous true\nset_tcp_nodelay true\nlog_type error\n\
@@ -32,45 +31,45 @@ const RUMQTTD: &str = "id = 0\n\n[router]\nid = 0\nmax_connections = 30000\n\
 
 /// A broker as the record and the document have it.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Broker {
-    pub(super) key: String,
-    pub(super) name: String,
-    pub(super) version: String,
+pub(crate) struct Broker {
+    pub(crate) key: String,
+    pub(crate) name: String,
+    pub(crate) version: String,
     /// How it is started, without the folders of one machine.
-    pub(super) command: String,
+    pub(crate) command: String,
     /// The same where sessions must outlive their connections.
-    pub(super) persistent_command: String,
+    pub(crate) persistent_command: String,
     /// Its configuration file; empty without one.
-    pub(super) configuration: String,
+    pub(crate) configuration: String,
     /// What is added to it for the bridge; empty for who has a pair of its own, or none.
-    pub(super) bridge: String,
+    pub(crate) bridge: String,
     /// What it does with sessions that outlive connections.
-    pub(super) persistence: String,
+    pub(crate) persistence: String,
     /// Which rows it cannot do, and why.
-    pub(super) cannot: Vec<Cannot>,
+    pub(crate) cannot: Vec<Cannot>,
     #[serde(skip)]
     program: PathBuf,
 }
 
 /// A kind of rows that a broker cannot do.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Cannot {
+pub(crate) struct Cannot {
     /// `bridge` or `persistent`.
-    pub(super) what: String,
-    pub(super) why: String,
+    pub(crate) what: String,
+    pub(crate) why: String,
 }
 
 impl Broker {
     /// Why it cannot do a row, if so.
-    pub(super) fn refuses(&self, needs: &Needs, persistent: bool) -> Option<&str> {
+    pub(crate) fn refuses(&self, bridged: bool, persistent: bool) -> Option<&str> {
         let cannot = |what: &str| self.cannot.iter().find(|cannot| cannot.what == what);
-        let bridge = needs.bridged.then(|| cannot("bridge")).flatten();
+        let bridge = bridged.then(|| cannot("bridge")).flatten();
         let persistence = persistent.then(|| cannot("persistent")).flatten();
         bridge.or(persistence).map(|cannot| cannot.why.as_str())
     }
 
     /// The `--broker-cmd` of a row; files that it needs lie in `folder`.
-    pub(super) fn start(&self, folder: &Path, persistent: bool) -> Result<String> {
+    pub(crate) fn start(&self, folder: &Path, persistent: bool) -> Result<String> {
         let template = if persistent { &self.persistent_command } else { &self.command };
         let conf = folder.join(format!("{}.conf", self.key));
         if !self.configuration.is_empty() {
@@ -84,7 +83,7 @@ impl Broker {
     /// The commands of two brokers that are bridged as the guide's are; `ports` are free ones.
     ///
     /// `None` where `tacho run` starts its own pair.
-    pub(super) fn bridged(&self, folder: &Path, ports: [u16; 2]) -> Result<Option<[String; 2]>> {
+    pub(crate) fn bridged(&self, folder: &Path, ports: [u16; 2]) -> Result<Option<[String; 2]>> {
         if self.key != "mosquitto" {
             return Ok(None);
         }
@@ -111,7 +110,7 @@ impl Broker {
 
 /// The brokers of these keys; without any, all that are installed or can be. Clients speak MQTT
 /// 5.0, or else 3.1.1.
-pub(super) fn chosen(keys: &[String], tacho: &Path, mqtt5: bool) -> Result<Vec<Broker>> {
+pub(crate) fn chosen(keys: &[String], tacho: &Path, mqtt5: bool) -> Result<Vec<Broker>> {
     if let Some(unknown) = keys.iter().find(|key| !ALL.contains(&key.as_str())) {
         bail!("there is no broker `{unknown}` here: {}", ALL.join(", "));
     }
@@ -241,6 +240,12 @@ fn first_line(program: &Path, argument: &str) -> String {
     String::from_utf8_lossy(&text).lines().next().unwrap_or("unknown").trim().to_owned()
 }
 
+/// One that is not installed.
+#[cfg(test)]
+pub(crate) fn unnamed(key: &str) -> Broker {
+    Broker { version: key.to_owned(), ..named(key, key, PathBuf::new()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,9 +293,8 @@ mod tests {
 
     #[test]
     fn brokers_that_cannot_run_a_row_say_why() {
-        let (plain, bridged) = (Needs::default(), Needs { bridged: true, ..Needs::default() });
-        assert_eq!(mosquitto().refuses(&plain, false), None);
-        assert_eq!(mosquitto().refuses(&plain, true), Some("keeps nothing"));
-        assert_eq!(mosquitto().refuses(&bridged, false), None);
+        assert_eq!(mosquitto().refuses(false, false), None);
+        assert_eq!(mosquitto().refuses(false, true), Some("keeps nothing"));
+        assert_eq!(mosquitto().refuses(true, false), None);
     }
 }
