@@ -3,6 +3,7 @@
 import { Actions } from "./actions";
 import type {
   ActionNews,
+  AgentNews,
   EndNews,
   FailedNews,
   Hello,
@@ -55,6 +56,8 @@ export class Course {
   run: RunNews | null = null;
   phase: PhaseNews | null = null;
   end: EndNews | null = null;
+  // The agents' parts of the last second under load; none without agents.
+  agents: AgentNews[] = [];
   // The second whose figures are shown.
   second: SecondNews | null = null;
   failures = 0;
@@ -75,6 +78,7 @@ export class Course {
     this.hello = hello;
     if (hello.run !== null) this.runBegan(hello.run);
     this.phase = hello.phase;
+    this.agents = hello.agents ?? [];
     hello.failures.forEach((sentence, index) => {
       const count = hello.failures_count - hello.failures.length + index + 1;
       this.failed({ count, sentence });
@@ -87,6 +91,7 @@ export class Course {
   runBegan(run: RunNews): void {
     this.run = run;
     this.phase = null;
+    this.agents = [];
     this.second = null;
     this.thresholds.begin(run.thresholds ?? []);
     this.tick(run.at_s);
@@ -117,6 +122,12 @@ export class Course {
         valuesOfBroker(row, part),
       );
     }
+  }
+
+  agentsReported(agents: AgentNews[]): void {
+    // After the load has ended, its last figures stay.
+    const isLoaded = agents.some((agent) => agent.sent_per_s + agent.received_per_s > 0);
+    if (isLoaded || this.agents.length === 0) this.agents = agents;
   }
 
   hostRow(row: HostNews): void {
@@ -208,6 +219,7 @@ export function follow(address: string, watcher: Watcher): () => void {
   on<RunNews>("run", (news) => course.runBegan(news));
   on<PhaseNews>("phase", (news) => course.phaseBegan(news));
   on<SecondNews>("second", (news) => course.secondPassed(news));
+  on<AgentNews[]>("agents", (news) => course.agentsReported(news));
   on<HostNews>("host", (news) => course.hostRow(news));
   on<FailedNews>("failed", (news) => course.failed(news));
   on<ActionNews>("action", (news) => course.actions.update(news));

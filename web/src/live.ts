@@ -1,5 +1,6 @@
 // The live page of a run.
 
+import { AGENT_COLUMNS, agentCells } from "./agents";
 import { Course, follow } from "./course";
 import type { Source, Watcher } from "./course";
 import { Board } from "./figures";
@@ -183,6 +184,7 @@ class Page implements Watcher {
       this.drawProgress();
       this.drawTiles();
       this.drawThresholds();
+      this.drawAgents();
       this.drawBoards();
     });
   }
@@ -266,6 +268,19 @@ class Page implements Watcher {
       row.append(
         text("th", `${action.at_s.toFixed(1)} s`), text("td", action.what),
         text("td", hasClients ? thousands(action.clients) : ""), text("td", action.followed));
+      return row;
+    }));
+  }
+
+  private drawAgents(): void {
+    const { agents } = this.course;
+    const section = element("agents");
+    section.hidden = agents.length === 0;
+    section.querySelector("tbody")?.replaceChildren(...agents.map((agent) => {
+      const row = document.createElement("tr");
+      const cells = agentCells(agent);
+      row.append(
+        text("th", agent.name), ...AGENT_COLUMNS.map((column) => text("td", cells[column])));
       return row;
     }));
   }

@@ -69,6 +69,8 @@ export interface Hello {
   kind: string;
   run: RunNews | null;
   phase: PhaseNews | null;
+  // Absent from programs that do not tell them.
+  agents?: AgentNews[];
   failures: string[];
   failures_count: number;
   actions: ActionNews[];
@@ -83,6 +85,23 @@ export interface Hello {
 export interface FailedNews {
   count: number;
   sentence: string;
+}
+
+// What an agent did and used in the last second.
+export interface AgentNews {
+  name: string;
+  clients: number;
+  sent_per_s: number;
+  received_per_s: number;
+  bytes_out_per_s: number;
+  bytes_in_per_s: number;
+  send_delay_us: { p99: number | null };
+  threads_cpu_percent: number;
+  thread_busy_max_percent: number;
+  cpu_percent: number | null;
+  retransmits_per_s: number | null;
+  bus_up_bytes_per_s: number | null;
+  bus_down_bytes_per_s: number | null;
 }
 
 // One second of a group or a broker.

@@ -4,7 +4,8 @@ import { test } from "node:test";
 
 import { Course } from "../src/course";
 import { translated, wordsOf } from "../src/console/i18n";
-import type { HostNews, RunNews, SecondNews, ThresholdNews } from "../src/news";
+import { agentCells } from "../src/agents";
+import type { AgentNews, HostNews, RunNews, SecondNews, ThresholdNews } from "../src/news";
 import { RUN_PANELS, chartData, groupPanels, hostPanels, runPanels, shownName } from "../src/panels";
 import { Rows } from "../src/rows";
 import { chosen } from "../src/table";
@@ -71,6 +72,24 @@ test("a threshold is a line in each chart of its figure", () => {
   assert.deepEqual(titles, ["End-to-end delivery", "Response time, 99th percentile"]);
   const drawn = chartData(RUN_PANELS[1]!, new Rows(), [0, 1], [], [p99]);
   assert.deepEqual(drawn.marks, [{ x: null, y: 10_000, name: "e2e_p99<10ms", colour: 0 }]);
+});
+
+test("agents are shown as they were in the last second under load", () => {
+  const agent = (sent: number): AgentNews => ({
+    name: "load-1", clients: 1_000, sent_per_s: sent, received_per_s: 0, bytes_out_per_s: 2_000,
+    bytes_in_per_s: 48, send_delay_us: { p99: 1_500 }, threads_cpu_percent: 12.25,
+    thread_busy_max_percent: 7, cpu_percent: null, retransmits_per_s: 0.5, bus_up_bytes_per_s: null,
+    bus_down_bytes_per_s: 3,
+  });
+  const course = new Course();
+  course.agentsReported([agent(0)]);
+  assert.equal(course.agents.length, 1);
+  course.agentsReported([agent(500)]);
+  course.agentsReported([agent(0)]);
+  assert.deepEqual(agentCells(course.agents[0]!), {
+    clients: "1,000", sent: "500", received: "0.0", network: "2.0 KiB/s", cpu: "12.3 %",
+    busiest: "7.0 %", late: "1.50 ms", resent: "0.5", bus: "–",
+  });
 });
 
 test("a course keeps the state that its first event tells, and adds sources as they come", () => {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::response::sse::Event;
 use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 use serde::Serialize;
+use tacho_record::StepAgent;
 use tokio::sync::{broadcast, mpsc};
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
@@ -45,6 +46,8 @@ struct Known {
     kind: String,
     run: Option<RunNews>,
     phase: Option<PhaseNews>,
+    /// Their parts of the last second, of the present run.
+    agents: Vec<StepAgent>,
     failures: VecDeque<String>,
     failures_count: u64,
     actions: VecDeque<ActionNews>,
@@ -173,11 +176,17 @@ impl Inner {
                 let message = Message { kind: "run", json: json(&run) };
                 known.run = Some(run);
                 known.phase = None;
+                known.agents = Vec::new();
                 message
             }
             News::Phase(phase) => {
                 let message = Message { kind: "phase", json: json(&phase) };
                 known.phase = Some(phase);
+                message
+            }
+            News::Agents(agents) => {
+                let message = Message { kind: "agents", json: json(&agents) };
+                known.agents = agents;
                 message
             }
             News::Failed(sentence) => {
@@ -252,7 +261,7 @@ mod tests {
     use tacho_record::{ActionEffect, ActionKind, ActionState, Consequence, SeriesRow};
 
     use super::*;
-    use crate::news::SecondNews;
+    use crate::news::{RunAbout, SecondNews};
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -292,6 +301,27 @@ mod tests {
         assert_eq!(inner.known.failures.len(), FAILURES_MAX);
         assert_eq!(inner.known.failures_count, FAILURES_MAX as u64 + 5);
         assert_eq!(inner.bytes, inner.rows.iter().map(|row| row.json.len()).sum::<usize>());
+    }
+
+    #[test]
+    fn agents_are_told_as_they_are_now_until_another_run_begins() {
+        let hub = Hub::new("x", "capacity");
+        let agents = |sent_per_s: f64| {
+            let name = "load-1".to_owned();
+            News::Agents(vec![StepAgent { name, sent_per_s, ..StepAgent::default() }])
+        };
+        hub.lock().take(agents(10.0));
+        hub.lock().take(agents(20.0));
+        let known: Vec<f64> =
+            hub.lock().known.agents.iter().map(|agent| agent.sent_per_s).collect();
+        assert_eq!(known, [20.0]);
+        let run = RunNews { number: 2, about: RunAbout::default(), at_s: 0.0 };
+        hub.lock().take(News::Run(run));
+        assert!(hub.lock().known.agents.is_empty());
+        hub.lock().take(agents(30.0));
+        hub.lock().out = None;
+        let events = block_on(all(&hub));
+        assert!(events[0].contains("hello") && events[0].contains("load-1"), "{events:?}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use tacho_http::{Peer, is_same};
-use tacho_record::{ActionState, PartRow, ResourceRow, RunKind, RunRecord, SeriesRow};
+use tacho_record::{ActionState, PartRow, ResourceRow, RunKind, RunRecord, SeriesRow, StepAgent};
 use tokio::sync::mpsc;
 
 use crate::address::Listen;
@@ -232,6 +232,13 @@ impl LiveRun {
         row.start_s += self.at_s;
         let (clients, parts) = (self.clients, parts.to_vec());
         self.live.tell(News::Second(Box::new(SecondNews { clients, parts, row })));
+    }
+
+    /// The agents' parts of the second that has just passed; nothing without agents.
+    pub fn agents(&self, parts: &[StepAgent]) {
+        if !parts.is_empty() {
+            self.live.tell(News::Agents(parts.to_vec()));
+        }
     }
 
     /// A host was sampled.

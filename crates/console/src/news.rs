@@ -1,7 +1,7 @@
 //! News for the page, as JSON.
 
 use serde::Serialize;
-use tacho_record::{ActionState, PartRow, ResourceRow, RunRecord, SeriesRow};
+use tacho_record::{ActionState, PartRow, ResourceRow, RunRecord, SeriesRow, StepAgent};
 use tacho_report::Lang;
 
 /// A piece of news from the run to the page.
@@ -11,6 +11,8 @@ pub(crate) enum News {
     Phase(PhaseNews),
     Second(Box<SecondNews>),
     Host(Box<ResourceRow>),
+    /// The agents' parts of the last second; they replace earlier ones.
+    Agents(Vec<StepAgent>),
     Failed(String),
     Action(ActionNews),
     Step(StepNews),

@@ -82,6 +82,25 @@ function host(at: number) {
   };
 }
 
+function agents(at: number) {
+  const wave = 1 + Math.sin(at / 6) * 0.1;
+  return [1, 2].map((number) => ({
+    name: `load-${number}`,
+    clients: 1_000,
+    sent_per_s: 5_000,
+    received_per_s: 5_000 - draw() * 40,
+    bytes_out_per_s: 800_000,
+    bytes_in_per_s: 840_000,
+    send_delay_us: { p99: 90 * wave * number },
+    threads_cpu_percent: 24 * wave,
+    thread_busy_max_percent: 24 * wave,
+    cpu_percent: number === 1 ? 26 * wave : null,
+    retransmits_per_s: number === 1 ? 0 : null,
+    bus_up_bytes_per_s: 21_000,
+    bus_down_bytes_per_s: 180,
+  }));
+}
+
 const END = {
   verdict: "ok",
   reasons: ["The broker carried the whole offered load."],
@@ -141,6 +160,7 @@ export function stream(
   let at = 0;
   const next = () => {
     send("second", second(at));
+    send("agents", agents(at));
     send("host", host(at + 0.5));
     at += 1;
   };

@@ -1,20 +1,21 @@
 //! The agents of a run: their part of a window, and those that were lost.
 
-use tacho_load::{LostPart, Totals};
+use tacho_load::{IntervalSnapshot, LostPart, ShareTotals};
 use tacho_record::{AgentLoss, AgentRecord, Cause, LatencyStats, StepAgent};
 
 use super::numbers::{busy_percent, round};
 use crate::probe::Usage;
 
-/// The part of each agent in a window; their names are known to [`Agents`].
-pub(super) fn step_agents(totals: &Totals, usage: &Usage) -> Vec<StepAgent> {
-    let window_s = totals.len_ns as f64 / 1e9;
+/// The part of each agent in a window or an interval of `len_ns`; their names are known to
+/// [`Agents`].
+pub(super) fn agent_parts(len_ns: u64, shares: &[ShareTotals], usage: &Usage) -> Vec<StepAgent> {
+    let window_s = len_ns as f64 / 1e9;
     let per_s = |count: u64| match window_s > 0.0 {
         true => round(count as f64 / window_s, 2),
         false => 0.0,
     };
     let mut used = usage.agents.iter().copied();
-    let shares = totals.shares.iter().map(|share| {
+    let shares = shares.iter().map(|share| {
         let used = used.next().unwrap_or_default();
         let rounded = |value: Option<f64>| value.map(|value| round(value, 2));
         let (threads_cpu_percent, thread_busy_max_percent) = busy_percent(&share.threads);
@@ -42,11 +43,13 @@ pub(super) fn step_agents(totals: &Totals, usage: &Usage) -> Vec<StepAgent> {
 pub(super) struct Agents {
     names: Vec<String>,
     losses: Vec<(usize, AgentLoss)>,
+    /// Their parts of the last second.
+    latest: Vec<StepAgent>,
 }
 
 impl Agents {
     pub(super) fn new(names: Vec<String>) -> Self {
-        Self { names, losses: Vec::new() }
+        Self { names, ..Self::default() }
     }
 
     /// Writes their names into the parts of a step.
@@ -54,6 +57,18 @@ impl Agents {
         for (part, name) in parts.iter_mut().zip(&self.names) {
             part.name.clone_from(name);
         }
+    }
+
+    /// A second has passed.
+    pub(super) fn second(&mut self, interval: &IntervalSnapshot, usage: &Usage) {
+        let mut parts = agent_parts(interval.len_ns, &interval.shares, usage);
+        self.name(&mut parts);
+        self.latest = parts;
+    }
+
+    /// Their parts of the last second.
+    pub(super) fn latest(&self) -> &[StepAgent] {
+        &self.latest
     }
 
     /// An agent was lost, and the run goes on.

@@ -277,6 +277,7 @@ impl Collector {
         let broker = self.last.broker.take();
         self.last = samples;
         self.last.broker = self.last.broker.take().or(broker);
+        self.agents.second(interval, &usage);
         let mut row = series_row(interval, self.started_ns, &usage);
         self.hosts.complete_row(&mut row);
         row.disturbed = self.disturbances.second(interval, &row, usage.generator_waiting_percent);

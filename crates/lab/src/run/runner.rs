@@ -38,7 +38,7 @@ use tacho_output::Outputs;
 use tacho_record::Timestamp;
 use tacho_record::{
     ActionEffect, ActionState, BrokerRow, DisturbanceLimits, Given, OutputError, PartRow,
-    Placement, Remark, ResourceRow, RunData,
+    Placement, Remark, ResourceRow, RunData, StepAgent,
 };
 use tacho_record::{RunDirectory, SeriesRow};
 use tacho_rig::{lower_priority, move_to};
@@ -96,6 +96,8 @@ pub enum Progress {
         clients: u64,
         /// Its groups, and its brokers, where there are several.
         parts: Vec<PartRow>,
+        /// The agents that make the load.
+        agents: Vec<StepAgent>,
     },
     /// A watched host told what it spent.
     Host(Box<ResourceRow>),
@@ -495,7 +497,8 @@ impl<'c, P: FnMut(Progress)> Running<'c, P> {
                 self.outgoing.second(&row, latencies, &parts);
             }
             let (row, clients) = (Box::new(row), self.clients);
-            (self.on_progress)(Progress::Second { row, clients, parts });
+            let agents = self.collector.agents.latest();
+            (self.on_progress)(Progress::Second { row, clients, parts, agents: agents.to_vec() });
         }
         if has_news {
             for news in self.so_far.news() {

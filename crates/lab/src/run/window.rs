@@ -3,7 +3,7 @@
 use tacho_load::{Counters, Totals};
 use tacho_monitor::CpuSource;
 
-use super::agents::step_agents;
+use super::agents::agent_parts;
 use super::facts::RunFacts;
 use super::logins::step_logins;
 use super::numbers::{busy_percent, round, spin_percent};
@@ -128,7 +128,7 @@ fn resources(totals: &Totals, usage: &Usage) -> Step {
         generator_thread_busy_max_percent: busy_percent(&totals.threads).1,
         generator_rests: totals.threads.iter().map(|thread| thread.rests).sum(),
         generator_spin_percent: spin_percent(&totals.threads),
-        agents: step_agents(totals, usage),
+        agents: agent_parts(totals.len_ns, &totals.shares, usage),
         ..Step::default()
     }
 }

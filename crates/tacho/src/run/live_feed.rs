@@ -38,7 +38,10 @@ pub(super) fn show(page: &LiveRun, progress: &Progress) {
         Progress::Phase { kind, planned, number, of } => {
             page.phase(kind.name(), *planned, (*number, *of));
         }
-        Progress::Second { row, parts, .. } => page.second(row, parts),
+        Progress::Second { row, parts, agents, .. } => {
+            page.second(row, parts);
+            page.agents(agents);
+        }
         Progress::Host(row) => page.host(row),
         Progress::Failed(sentence) => page.failed(sentence),
         Progress::AgentLost { agent, why, .. } => {

@@ -1,5 +1,6 @@
 //! The live page and the page of past runs, as any HTTP client sees them.
 
+mod agents;
 mod idle;
 
 use std::fs;

@@ -334,6 +334,14 @@ export const en = {
     soFarOk: "nothing against it so far",
     soFarBad: (count: number) => `${plural(count, "threshold is", "thresholds are")} missed right now`,
     soFarFailures: (count: number) => plural(count, "failure of clients", "failures of clients"),
+    agents: "Agents", agent: "Agent",
+    agentColumns: {
+      clients: "Clients", sent: "Sent/s", received: "Received/s", network: "Network", cpu: "CPU",
+      busiest: "Busiest thread", late: "Late p99", resent: "Resent/s", bus: "Bus",
+    },
+    agentsNote:
+      "Late: from the time that a message was due until it was written. Resent: TCP segments of " +
+      "all programs of its machine. Bus: bytes between agent and controller.",
     actions: "Actions", failures: "Failures", finishedSteps: "Finished steps",
     at: "At", what: "What", clients: "Clients", followed: "Result",
     step: "Step", reconnecting: "No connection to the run; reconnecting.",

@@ -318,6 +318,13 @@ export const zh: Dictionary = {
     soFarOk: "目前没有异常",
     soFarBad: (count) => `当前有 ${count} 项阈值不满足`,
     soFarFailures: (count) => `${number(count)} 次客户端失败`,
+    agents: "代理", agent: "代理",
+    agentColumns: {
+      clients: "客户端", sent: "发送/秒", received: "接收/秒", network: "网络", cpu: "CPU",
+      busiest: "最忙线程", late: "发送延迟 p99", resent: "重传/秒", bus: "总线",
+    },
+    agentsNote:
+      "发送延迟：从应发送时刻到写出。重传：其主机上所有程序重传的 TCP 段。总线：代理与控制器之间的字节。",
     actions: "动作", failures: "失败", finishedSteps: "已完成的步骤",
     at: "时间", what: "内容", clients: "客户端", followed: "结果",
     step: "步骤", reconnecting: "与测试的连接已断开，正在重连。",

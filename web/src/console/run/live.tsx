@@ -10,6 +10,7 @@ import { Icon } from "../parts/icon";
 import { settings } from "../settings";
 import type { Run } from "../types";
 import { Charts } from "./charts";
+import { LiveAgents } from "./live-agents";
 import { LiveFacts } from "./live-facts";
 import { LiveLog } from "./live-log";
 import { LiveThresholds } from "./live-thresholds";
@@ -56,6 +57,7 @@ export function Live({ run, isShown, ended }: { run: Run; isShown: boolean; ende
         <LiveFacts course={course} />
       )}
       <LiveThresholds course={course} />
+      <LiveAgents course={course} />
       <Charts course={course} news={news} isShown={isShown} key={language} />
       <LiveLog course={course} isRun={run.kind === "run"} />
     </>
