@@ -6,7 +6,7 @@ import { ApiError } from "../api";
 import { useLanguage, useWords } from "../i18n";
 import { Choice } from "../parts/choice";
 import { Dialog } from "../parts/dialog";
-import { Field, TextInput } from "../parts/field";
+import { Complaint, Field, PasswordInput, TextInput } from "../parts/field";
 import { Icon } from "../parts/icon";
 import { say } from "../parts/toast";
 import { errorText } from "../said";
@@ -88,12 +88,10 @@ export function BridgeForm({ close, done }: { close: () => void; done: () => voi
         ))}
         <Field label={words.password} help={words.passwordHelp}>
           {(ids) => (
-            <input
-              {...ids}
-              type="password"
+            <PasswordInput
+              ids={ids}
               value={draft.password}
-              autocomplete="off"
-              onInput={(event) => put({ password: event.currentTarget.value })}
+              change={(password) => put({ password })}
             />
           )}
         </Field>
@@ -108,12 +106,7 @@ export function BridgeForm({ close, done }: { close: () => void; done: () => voi
         />
       </div>
       <Rules rules={draft.rules} change={(rules) => put({ rules })} />
-      {error !== null && (
-        <p class="field-error" role="alert">
-          <Icon name="warning" />
-          {errorText(error, language)}
-        </p>
-      )}
+      {error !== null && <Complaint>{errorText(error, language)}</Complaint>}
       {trial !== null && <TrialResult trial={trial} />}
       <div class="buttons end">
         <button type="button" class="button" onClick={close}>

@@ -4,10 +4,11 @@ import { useState } from "preact/hooks";
 
 import { useWords } from "../i18n";
 import { DangerButtons, Dialog } from "../parts/dialog";
-import { complain, say } from "../parts/toast";
+import { say } from "../parts/toast";
 import { count } from "../show";
 import { act } from "./api";
 import type { Bridge } from "./types";
+import { useDoing } from "./use-doing";
 
 export function BridgeRemoval({
   bridge,
@@ -21,18 +22,12 @@ export function BridgeRemoval({
   const t = useWords();
   const words = t.broker.bridges.removal;
   const [discard, setDiscard] = useState(false);
-  const [isBusy, setBusy] = useState(false);
+  const [isBusy, begin] = useDoing();
   const waiting = bridge.buffered_messages + bridge.inflight;
   const remove = async () => {
-    setBusy(true);
-    try {
-      await act("DELETE", ["bridges", bridge.name], discard ? { discard: "true" } : {});
-      say(words.removed(bridge.name));
-      done();
-    } catch (error) {
-      complain(error);
-      setBusy(false);
-    }
+    await act("DELETE", ["bridges", bridge.name], discard ? { discard: "true" } : {});
+    say(words.removed(bridge.name));
+    done();
   };
   return (
     <Dialog title={words.title(bridge.name)} close={close}>
@@ -51,7 +46,7 @@ export function BridgeRemoval({
         label={words.remove}
         isDisabled={isBusy}
         close={close}
-        act={() => void remove()}
+        act={() => begin(remove)}
       />
     </Dialog>
   );

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { useLanguage, useWords } from "../i18n";
 import { Icon } from "../parts/icon";
 import { Empty, Failure, Loading } from "../parts/notice";
-import { complain, say } from "../parts/toast";
+import { say } from "../parts/toast";
 import { Chip } from "../parts/verdict";
 import type { Tone } from "../parts/verdict";
 import { count, size, span } from "../show";
@@ -15,6 +15,7 @@ import { BridgeRemoval } from "./bridge-removal";
 import { TrialResult } from "./bridge-trial";
 import { Facts, Table } from "./parts";
 import type { Bridge, BridgeMode, BridgeState, BridgeTrial } from "./types";
+import { useDoing } from "./use-doing";
 import { usePolled } from "./use-polled";
 
 const TONES: Record<BridgeState, Tone> = {
@@ -171,17 +172,10 @@ function TestButton({ bridge, tested }: { bridge: Bridge; tested: (trial: Bridge
   const t = useWords();
   const words = t.broker.bridges.form;
   const mayOperate = useMayOperate();
-  const [isBusy, setBusy] = useState(false);
+  const [isBusy, begin] = useDoing();
   if (!mayOperate) return null;
   const test = async () => {
-    setBusy(true);
-    try {
-      tested(await act<BridgeTrial>("POST", ["bridges", bridge.name, "test"]));
-    } catch (error) {
-      complain(error);
-    } finally {
-      setBusy(false);
-    }
+    tested(await act<BridgeTrial>("POST", ["bridges", bridge.name, "test"]));
   };
   return (
     <button
@@ -189,9 +183,7 @@ function TestButton({ bridge, tested }: { bridge: Bridge; tested: (trial: Bridge
       class="button small"
       disabled={isBusy}
       aria-label={`${words.test}: ${bridge.name}`}
-      onClick={() => {
-        void test();
-      }}
+      onClick={() => begin(test)}
     >
       {isBusy ? words.testing : words.test}
     </button>
@@ -203,30 +195,22 @@ function ModeButtons({ bridge, reload }: { bridge: Bridge; reload: () => void })
   const t = useWords();
   const words = t.broker.bridges;
   const mayOperate = useMayOperate();
-  const [isSent, setSent] = useState(false);
+  const [isBusy, begin] = useDoing();
   if (!mayOperate) return null;
   const isRunning = (bridge.mode ?? "running") === "running";
-  const change = async (mode: BridgeMode) => {
-    setSent(true);
-    try {
-      await act("POST", ["bridges", bridge.name], {}, { mode });
-      say(isRunning ? words.paused(bridge.name) : words.runs(bridge.name));
-      reload();
-    } catch (error) {
-      complain(error);
-    } finally {
-      setSent(false);
-    }
+  const mode: BridgeMode = isRunning ? "paused" : "running";
+  const change = async () => {
+    await act("POST", ["bridges", bridge.name], {}, { mode });
+    say(isRunning ? words.paused(bridge.name) : words.runs(bridge.name));
+    reload();
   };
   return (
     <button
       type="button"
       class="button small"
-      disabled={isSent}
+      disabled={isBusy}
       aria-label={`${isRunning ? words.pause : words.run}: ${bridge.name}`}
-      onClick={() => {
-        void change(isRunning ? "paused" : "running");
-      }}
+      onClick={() => begin(change)}
     >
       <Icon name={isRunning ? "stop" : "play"} />
       {isRunning ? words.pause : words.run}

@@ -6,7 +6,7 @@ import { useLanguage, useWords } from "../i18n";
 import { DangerButtons, Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { Empty, Failure, Loading } from "../parts/notice";
-import { complain, say } from "../parts/toast";
+import { say } from "../parts/toast";
 import { navigate } from "../router";
 import { count, size, span } from "../show";
 import { act, useBroker, useMayOperate } from "./api";
@@ -14,6 +14,7 @@ import { BanDialog } from "./ban-dialog";
 import { Connected, Facts, ListOf } from "./parts";
 import { traceAddress } from "./trace";
 import type { Client, Subscription } from "./types";
+import { useDoing } from "./use-doing";
 import { useList } from "./use-list";
 
 export function ClientPage({ id }: { id: string }) {
@@ -238,22 +239,16 @@ function KickDialog({
   const t = useWords();
   const words = t.broker.client;
   const [ends, setEnds] = useState(false);
-  const [isBusy, setBusy] = useState(false);
+  const [isBusy, begin] = useDoing();
   const kick = async () => {
-    setBusy(true);
-    try {
-      const query: Record<string, string> = ends ? { session: "end" } : {};
-      const { session_ended: isGone } = await act<{ session_ended: boolean }>(
-        "DELETE",
-        ["clients", client.client_id],
-        query,
-      );
-      say(isGone ? words.kickedEnded : words.kicked);
-      done(isGone);
-    } catch (error) {
-      complain(error);
-      setBusy(false);
-    }
+    const query: Record<string, string> = ends ? { session: "end" } : {};
+    const { session_ended: isGone } = await act<{ session_ended: boolean }>(
+      "DELETE",
+      ["clients", client.client_id],
+      query,
+    );
+    say(isGone ? words.kickedEnded : words.kicked);
+    done(isGone);
   };
   return (
     <Dialog title={words.kickTitle(client.client_id)} close={close}>
@@ -266,7 +261,7 @@ function KickDialog({
         label={words.kick}
         isDisabled={isBusy}
         close={close}
-        act={() => void kick()}
+        act={() => begin(kick)}
       />
     </Dialog>
   );

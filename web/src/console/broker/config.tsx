@@ -1,15 +1,14 @@
 // The configuration in force, and where the broker listens.
 
-import { useState } from "preact/hooks";
-
 import { useWords } from "../i18n";
 import { Failure, Loading } from "../parts/notice";
-import { complain, say } from "../parts/toast";
+import { say } from "../parts/toast";
 import { query, usePlace } from "../router";
 import { count } from "../show";
 import { act, useBroker, useMayOperate } from "./api";
 import { AddressField, Table } from "./parts";
 import type { ConfigValue, Listener } from "./types";
+import { useDoing } from "./use-doing";
 
 export function ConfigPage() {
   return (
@@ -66,19 +65,13 @@ function Values() {
   const { query: asked } = usePlace();
   const config = useBroker<{ values: ConfigValue[] }>(["config"], {}, true);
   const mayOperate = useMayOperate();
-  const [isBusy, setBusy] = useState(false);
+  const [isBusy, begin] = useDoing();
   const wanted = (asked.get("key") ?? "").toLowerCase();
   const isChanged = asked.get("changed") === "1";
   const reload = async () => {
-    setBusy(true);
-    try {
-      const answer = await act<Reloaded>("POST", ["reload"]);
-      say(`${words.reloaded}: ${answer.certificates}; ${answer.access}`);
-      config.reload();
-    } catch (error) {
-      complain(error);
-    }
-    setBusy(false);
+    const answer = await act<Reloaded>("POST", ["reload"]);
+    say(`${words.reloaded}: ${answer.certificates}; ${answer.access}`);
+    config.reload();
   };
   const rows = (config.data?.values ?? []).filter(
     ({ key, value, source }) =>
@@ -95,7 +88,7 @@ function Values() {
             class="button"
             disabled={isBusy}
             title={words.reloadHelp}
-            onClick={() => void reload()}
+            onClick={() => begin(reload)}
           >
             {words.reload}
           </button>

@@ -7,13 +7,14 @@ import { useLanguage, useWords } from "../i18n";
 import type { Loaded } from "../load";
 import { seconds } from "../new/draft";
 import { DangerButtons, Dialog } from "../parts/dialog";
-import { Field, TextInput } from "../parts/field";
+import { Complaint, Field, TextInput } from "../parts/field";
 import { Icon } from "../parts/icon";
-import { complain, say } from "../parts/toast";
+import { say } from "../parts/toast";
 import { errorText } from "../said";
 import { count, span } from "../show";
 import { act, useMayOperate } from "./api";
 import type { Drain } from "./types";
+import { useDoing } from "./use-doing";
 import { usePolled } from "./use-polled";
 
 export function useDrain(): Loaded<Drain> {
@@ -69,18 +70,11 @@ function UnderWay({
   const t = useWords();
   const language = useLanguage();
   const words = t.broker.drain;
-  const [isBusy, setBusy] = useState(false);
+  const [isBusy, begin] = useDoing();
   const end = async () => {
-    setBusy(true);
-    try {
-      await act("DELETE", ["drain"]);
-      say(words.ended);
-      reload();
-    } catch (error) {
-      complain(error);
-    } finally {
-      setBusy(false);
-    }
+    await act("DELETE", ["drain"]);
+    say(words.ended);
+    reload();
   };
   const { phase, clients_left: left, disconnected, ends, left_s: rest, server_reference: to } = drain;
   return (
@@ -99,9 +93,7 @@ function UnderWay({
           type="button"
           class="button small"
           disabled={isBusy}
-          onClick={() => {
-            void end();
-          }}
+          onClick={() => begin(end)}
         >
           {words.undo}
         </button>
@@ -182,10 +174,7 @@ function DrainDialog({ close, done }: { close: () => void; done: () => void }) {
         <span>{words.keep}</span>
       </label>
       {error !== null && !names.some((name) => name === error.field) && (
-        <p class="field-error" role="alert">
-          <Icon name="warning" />
-          {errorText(error, language)}
-        </p>
+        <Complaint>{errorText(error, language)}</Complaint>
       )}
       <DangerButtons
         label={keep ? words.actKeep : words.act}

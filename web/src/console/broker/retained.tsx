@@ -7,12 +7,13 @@ import { CopyText } from "../parts/copy";
 import { DangerButtons, Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { Failure, Loading } from "../parts/notice";
-import { complain, say } from "../parts/toast";
+import { say } from "../parts/toast";
 import { usePlace } from "../router";
 import { size, span } from "../show";
 import { act, useBroker, useMayOperate } from "./api";
 import { AddressField, Facts, ListOf } from "./parts";
 import type { Retained, RetainedRow } from "./types";
+import { useDoing } from "./use-doing";
 import { useList } from "./use-list";
 
 // What is to be deleted once that is confirmed.
@@ -143,25 +144,19 @@ function Message({ topic, close }: { topic: string; close: () => void }) {
 function Confirm({ doomed, close, done }: { doomed: Doomed; close: () => void; done: () => void }) {
   const t = useWords();
   const words = t.broker.retained;
-  const [isBusy, setBusy] = useState(false);
+  const [isBusy, begin] = useDoing();
   const remove = async () => {
-    setBusy(true);
-    try {
-      let deleted = 0;
-      // The broker deletes up to a thousand at a time.
-      let cursor: string | undefined = "";
-      while (cursor !== undefined) {
-        const query: Record<string, string> = { ...doomed, ...(cursor === "" ? {} : { cursor }) };
-        const answer: { deleted: number; next?: string } = await act("DELETE", ["retained"], query);
-        deleted += answer.deleted;
-        cursor = answer.next;
-      }
-      say(words.deleted(deleted));
-      done();
-    } catch (error) {
-      complain(error);
-      setBusy(false);
+    let deleted = 0;
+    // The broker deletes up to a thousand at a time.
+    let cursor: string | undefined = "";
+    while (cursor !== undefined) {
+      const query: Record<string, string> = { ...doomed, ...(cursor === "" ? {} : { cursor }) };
+      const answer: { deleted: number; next?: string } = await act("DELETE", ["retained"], query);
+      deleted += answer.deleted;
+      cursor = answer.next;
     }
+    say(words.deleted(deleted));
+    done();
   };
   const title =
     "topic" in doomed ? words.deleteTitle(doomed.topic) : words.deleteAllTitle(doomed.filter);
@@ -172,7 +167,7 @@ function Confirm({ doomed, close, done }: { doomed: Doomed; close: () => void; d
         label={words.delete}
         isDisabled={isBusy}
         close={close}
-        act={() => void remove()}
+        act={() => begin(remove)}
       />
     </Dialog>
   );

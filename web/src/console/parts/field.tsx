@@ -62,6 +62,36 @@ export function Field({
   );
 }
 
+// What is wrong with a form as a whole.
+export function Complaint({ children }: { children: ComponentChildren }) {
+  return (
+    <p class="field-error" role="alert">
+      <Icon name="warning" />
+      {children}
+    </p>
+  );
+}
+
+export function PasswordInput({
+  ids,
+  value,
+  change,
+}: {
+  ids: FieldIds;
+  value: string;
+  change: (value: string) => void;
+}) {
+  return (
+    <input
+      {...ids}
+      type="password"
+      value={value}
+      autocomplete="off"
+      onInput={(event) => change(event.currentTarget.value)}
+    />
+  );
+}
+
 export function TextInput({
   ids,
   value,

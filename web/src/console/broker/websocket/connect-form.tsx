@@ -9,7 +9,7 @@ import type { Wanted } from "../../mqtt/connection";
 import type { Version } from "../../mqtt/packets";
 import { seconds } from "../../new/draft";
 import { Choice } from "../../parts/choice";
-import { Field, TextInput } from "../../parts/field";
+import { Field, PasswordInput, TextInput } from "../../parts/field";
 import { Icon } from "../../parts/icon";
 import { useBroker } from "../api";
 import type { Listener } from "../types";
@@ -125,12 +125,10 @@ export function ConnectForm({
         </Field>
         <Field label={words.password} help={words.passwordHelp} error={errorOf("password")}>
           {(ids) => (
-            <input
-              {...ids}
-              type="password"
+            <PasswordInput
+              ids={ids}
               value={draft.password}
-              autocomplete="off"
-              onInput={(event) => put({ password: event.currentTarget.value })}
+              change={(password) => put({ password })}
             />
           )}
         </Field>

@@ -8,6 +8,7 @@ import { filterFault } from "../../mqtt/checks";
 import type { Connection, Subscription } from "../../mqtt/connection";
 import type { Ending } from "../../mqtt/exchange";
 import type { Qos } from "../../mqtt/packets";
+import { Complaint } from "../../parts/field";
 import { Icon } from "../../parts/icon";
 import { Chip } from "../../parts/verdict";
 import type { Tone } from "../../parts/verdict";
@@ -173,10 +174,7 @@ function Subscriptions({ connection }: { connection: Connection }) {
         </button>
       </form>
       {(fault !== null || said !== null) && (
-        <p class="field-error" role="alert">
-          <Icon name="warning" />
-          {fault === null ? said : words.topicFaults[fault]}
-        </p>
+        <Complaint>{fault === null ? said : words.topicFaults[fault]}</Complaint>
       )}
       {connection.subscriptions.length === 0 && <p class="quiet">{words.noSubscriptions}</p>}
       <ul class="subscription-list">

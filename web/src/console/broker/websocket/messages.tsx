@@ -8,10 +8,9 @@ import { shownPayload } from "../../mqtt/checks";
 import type { Format } from "../../mqtt/checks";
 import type { Connection } from "../../mqtt/connection";
 import type { LoggedMessage } from "../../mqtt/message-log";
-import { Choice } from "../../parts/choice";
 import { Chip } from "../../parts/verdict";
 import { size, timeOfDay } from "../../show";
-import { FORMATS } from "./publish-form";
+import { FormatChoice } from "./format-choice";
 
 export function Messages({ connection }: { connection: Connection }) {
   const t = useWords();
@@ -23,13 +22,7 @@ export function Messages({ connection }: { connection: Connection }) {
     <section class="messages">
       <div class="messages-head">
         <h3>{words.messages}</h3>
-        <Choice
-          legend={words.format}
-          isLegendHidden
-          value={format}
-          options={FORMATS.map((value) => ({ value, label: words.formats[value] }))}
-          change={setFormat}
-        />
+        <FormatChoice value={format} change={setFormat} />
         {rows.length > 0 && (
           <button type="button" class="button small" onClick={() => connection.clear()}>
             {t.broker.events.clear}

@@ -7,11 +7,9 @@ import { payloadOf, topicFault } from "../../mqtt/checks";
 import type { Format } from "../../mqtt/checks";
 import type { Connection } from "../../mqtt/connection";
 import type { Qos } from "../../mqtt/packets";
-import { Choice } from "../../parts/choice";
-import { Icon } from "../../parts/icon";
+import { Complaint } from "../../parts/field";
+import { FormatChoice } from "./format-choice";
 import { QosSelect } from "./qos-select";
-
-export const FORMATS: Format[] = ["text", "json", "hex"];
 
 export function PublishForm({ connection }: { connection: Connection }) {
   const t = useWords();
@@ -66,13 +64,7 @@ export function PublishForm({ connection }: { connection: Connection }) {
             <span>{words.retain}</span>
           </label>
         </div>
-        <Choice
-          legend={words.format}
-          isLegendHidden
-          value={format}
-          options={FORMATS.map((value) => ({ value, label: words.formats[value] }))}
-          change={setFormat}
-        />
+        <FormatChoice value={format} change={setFormat} />
         <textarea
           rows={4}
           value={text}
@@ -83,10 +75,7 @@ export function PublishForm({ connection }: { connection: Connection }) {
           onInput={(event) => setText(event.currentTarget.value)}
         />
         {(wrong !== null || said !== null) && (
-          <p class="field-error" role="alert">
-            <Icon name="warning" />
-            {wrong ?? said}
-          </p>
+          <Complaint>{wrong ?? said}</Complaint>
         )}
         <div class="buttons">
           <button
