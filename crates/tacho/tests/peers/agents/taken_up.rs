@@ -28,9 +28,20 @@ fn kept(bus: &str, broker: &str, hold: &str, within: &str) -> Command {
     command
 }
 
-fn resume(folder: &Path) -> Result<Output, Failed> {
+fn resuming(folder: &Path) -> Command {
     let mut command = Command::new(TACHO);
-    Ok(command.args(["run", "--resume"]).arg(folder).stdin(Stdio::null()).output()?)
+    command.args(["run", "--resume"]).arg(folder).stdin(Stdio::null());
+    command
+}
+
+fn resume(folder: &Path) -> Result<Output, Failed> {
+    Ok(resuming(folder).output()?)
+}
+
+/// Seconds of the measured phase that the run has rows of, and all rows.
+fn measured_seconds(folder: &Path) -> Result<(usize, String), Failed> {
+    let series = std::fs::read_to_string(folder.join("timeseries.csv"))?;
+    Ok((series.lines().filter(|line| line.contains(",measure,")).count(), series))
 }
 
 /// Logs of runs that the server has.
@@ -76,14 +87,7 @@ pub(super) fn counted() -> Verdict {
     if logs(store.path())? != 1 {
         return Err("the run has no log".into());
     }
-    let mut second = Command::new(TACHO);
-    let mut second = second
-        .args(["run", "--resume"])
-        .arg(folder.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let mut second = resuming(folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     thread::sleep(Duration::from_secs(6));
     second.kill()?;
     second.wait()?;
@@ -103,8 +107,7 @@ pub(super) fn counted() -> Verdict {
     if (sent - 100.0).abs() > 0.1 || is_lost || !remarks.contains("taken_up") {
         return Err(format!("{sent} per s, lost: {is_lost}, {remarks}: {said}").into());
     }
-    let series = std::fs::read_to_string(folder.path().join("timeseries.csv"))?;
-    let measured = series.lines().filter(|line| line.contains(",measure,")).count();
+    let (measured, series) = measured_seconds(folder.path())?;
     if measured != 25 {
         return Err(format!("{measured} measured seconds: {series}").into());
     }
@@ -143,8 +146,7 @@ pub(super) fn abandoned() -> Verdict {
     let output = resume(folder.path())?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let record = record(folder.path()).map_err(|error| format!("{error:?}: {said}"))?;
-    let series = std::fs::read_to_string(folder.path().join("timeseries.csv"))?;
-    let measured = series.lines().filter(|line| line.contains(",measure,")).count();
+    let (measured, _) = measured_seconds(folder.path())?;
     if record["verdict"] != "aborted" || measured < 3 || !said.contains("was lost") {
         return Err(format!("{}, {measured} seconds: {said}", record["verdict"]).into());
     }
