@@ -18,6 +18,7 @@ use crate::rtt::RttThread;
 use crate::verifier::{Books, StreamEnds, settle_shared};
 
 mod begin;
+mod closed_books;
 mod crew;
 mod intervals;
 mod load;
@@ -28,6 +29,7 @@ mod take_up;
 pub(crate) mod threads;
 
 pub(crate) use begin::{start, start_parts};
+use closed_books::ClosedBooks;
 use crew::Crew;
 pub(crate) use crew::CrewPart;
 use intervals::{Intervals, Measured};
@@ -92,12 +94,15 @@ struct Controller {
     measured_ns: u64,
     /// Timeout for CONNACK.
     connect_timeout_ns: u64,
+    /// What an earlier controller of the run has heard, and this one has not taken yet.
+    past: Option<Past>,
+    closed: ClosedBooks,
 }
 
 impl Controller {
-    /// Runs the plan, or what is left of it behind the `past` of another controller.
-    fn run(mut self, past: Option<Past>) {
-        let end = self.run_phases(past).err().unwrap_or(End::Completed);
+    /// Runs the plan, or what is left of it behind the past of another controller.
+    fn run(mut self) {
+        let end = self.run_phases().err().unwrap_or(End::Completed);
         if !matches!(end, End::Completed | End::Thread(_) | End::ShareLost { .. }) {
             // A run that ends early still disconnects its clients.
             let _ = self.disconnect(self.context.plan.phases.len());
@@ -106,19 +111,19 @@ impl Controller {
         self.emit(Event::Finished(Box::new(summary)));
     }
 
-    fn run_phases(&mut self, past: Option<Past>) -> Result<(), End> {
+    fn run_phases(&mut self) -> Result<(), End> {
         let phases = self.context.plan.phases.clone();
-        let mut taken_up = past.map(|past| self.take_up(past)).transpose()?;
+        let mut taken_up = self.take_up()?;
         let mut index = taken_up.as_ref().map_or(0, Load::first);
         while index < phases.len() {
             match phases[index] {
                 Phase::Connect { timeout_ns } => self.connect(index, timeout_ns)?,
                 Phase::Subscribe { timeout_ns } => {
-                    self.enter_now(index, Task::Subscribe);
+                    self.enter_now(index, Task::Subscribe)?;
                     self.wait_done(timeout_ns)?;
                 }
                 Phase::Offline => {
-                    self.enter_now(index, Task::Offline);
+                    self.enter_now(index, Task::Offline)?;
                     self.wait_done(u64::MAX)?;
                 }
                 Phase::Resume { timeout_ns } => self.resume(index, timeout_ns, None)?,
@@ -157,13 +162,13 @@ impl Controller {
             self.connect_start_ns = clock::now_ns();
         }
         self.connect_timeout_ns = timeout_ns;
-        self.enter_now(index, Task::Connect);
+        self.enter_now(index, Task::Connect)?;
         self.wait_done(timeout_ns)?;
         if self.has_lost_all() { Err(End::Unreachable(self.last_failure.clone())) } else { Ok(()) }
     }
 
     fn probe(&mut self, index: usize, timeout_ns: u64) -> Result<(), End> {
-        self.enter_now(index, Task::Probe);
+        self.enter_now(index, Task::Probe)?;
         let deadline_ns = clock::now_ns() + timeout_ns;
         while !self.roll.all_done() {
             self.receive_or_abort(LOOK_EVERY)?;
@@ -189,7 +194,7 @@ impl Controller {
         timeout_ns: u64,
         measured: Option<Measured>,
     ) -> Result<(), End> {
-        self.enter_now(index, Task::Resume);
+        self.enter_now(index, Task::Resume)?;
         match self.wait_done(timeout_ns) {
             Err(end) => Err(self.cut_short(end, measured, index)),
             done => done,
@@ -223,7 +228,7 @@ impl Controller {
             && matches!(self.context.plan.phases.get(index - 1), Some(Phase::Resume { .. }));
         let start_ns = match measured {
             Some(measured) if !resumed => measured.start_ns + measured.len_ns,
-            _ => clock::now_ns(),
+            _ => self.start_of(index),
         };
         self.drain_at(index, start_ns, timeout_ns, measured)
     }
@@ -235,7 +240,7 @@ impl Controller {
         timeout_ns: u64,
         measured: Option<Measured>,
     ) -> Result<(), End> {
-        self.enter(Enter { index, start_ns, task: Task::Drain });
+        self.enter(Enter { index, start_ns, task: Task::Drain })?;
         let deadline_ns = start_ns + timeout_ns;
         let mut aborted = None;
         let (mut received, mut arrival_ns) = (0, clock::now_ns());
@@ -261,7 +266,10 @@ impl Controller {
                 other => other?,
             }
         };
+        let were_closed = self.closed.are_of_some();
         let mut books = self.close_books()?;
+        // Threads that had closed theirs miss nothing any more, whatever came.
+        let drained = drained && !(were_closed && books.undelivered > 0);
         if drained || clock::now_ns() - arrival_ns > SILENCE_NS {
             books.violations.lost += books.undelivered;
             books.acknowledged_lost += std::mem::take(&mut books.acknowledged_undelivered);
@@ -278,10 +286,16 @@ impl Controller {
         // Those of threads that are gone stay unknown.
         let unknown = StreamEnds { unknown: true, ..StreamEnds::default() };
         self.inbox.ends = vec![unknown; self.context.homes.len()];
+        for (stream, end) in self.closed.take_ends() {
+            self.inbox.ends[stream.index()] = end;
+        }
         self.ask(|| Mail::ReportEnds)?;
         let ends: Arc<[StreamEnds]> = std::mem::take(&mut self.inbox.ends).into();
         self.inbox.books = Books::default();
         self.ask(|| Mail::Settle(Arc::clone(&ends)))?;
+        for books in self.closed.take_books() {
+            self.inbox.books.add(books);
+        }
         self.flush_intervals();
         let mut books = std::mem::take(&mut self.inbox.books);
         books.cells.resize(self.context.cells.len(), Delivery::default());
@@ -296,7 +310,7 @@ impl Controller {
     }
 
     fn disconnect(&mut self, index: usize) -> Result<(), End> {
-        self.enter_now(index, Task::Disconnect);
+        self.enter_now(index, Task::Disconnect)?;
         self.wait_done_despite_abort(ANSWER_TIMEOUT_NS + self.disconnects_ns())
     }
 
@@ -367,15 +381,24 @@ impl Controller {
         {}
     }
 
-    fn enter_now(&mut self, index: usize, task: Task) {
-        self.enter(Enter { index, start_ns: clock::now_ns(), task });
+    fn enter_now(&mut self, index: usize, task: Task) -> Result<(), End> {
+        self.enter(Enter { index, start_ns: self.start_of(index), task })
     }
 
-    fn enter(&mut self, enter: Enter) {
+    fn enter(&mut self, enter: Enter) -> Result<(), End> {
         self.inbox.phase = enter.index;
         self.roll.enter();
         self.note_entered(&enter);
+        self.take_past(enter.index)?;
+        self.end_past();
         self.post_all(|| Mail::Enter(enter));
+        Ok(())
+    }
+
+    /// When a phase began that an earlier controller has entered; now for others.
+    fn start_of(&self, index: usize) -> u64 {
+        let past_ns = self.past.as_ref().and_then(|past| past.start_of(index));
+        past_ns.unwrap_or_else(clock::now_ns)
     }
 
     fn note_entered(&mut self, enter: &Enter) {
@@ -480,13 +503,16 @@ impl Controller {
                 self.roll.note_answer(thread);
             }
             ReportBody::Ends(ends) => {
-                for (stream, end) in ends {
+                let has_closed = self.closed.are_of(thread);
+                for (stream, end) in ends.into_iter().filter(|_| !has_closed) {
                     self.inbox.ends[stream.index()] = end;
                 }
                 self.roll.note_answer(thread);
             }
             ReportBody::Books(books) => {
-                self.inbox.books.add(*books);
+                if !self.closed.are_of(thread) {
+                    self.inbox.books.add(*books);
+                }
                 self.roll.note_answer(thread);
             }
             ReportBody::Rtt(round_trip) => self.intervals.add_round_trip(round_trip),

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::context::RunContext;
 use crate::events::{LoadBegun, PhaseKind};
 use crate::mail::{LostShare, Report, ReportBody};
@@ -11,7 +13,8 @@ use crate::plan::Phase;
 use crate::sound;
 use crate::wire::{self, WireError};
 
-/// What is known of a run whose controller is gone.
+/// What is known of a run whose controller is gone. Its plan has one load: warm-ups, and at most one
+/// measured window.
 #[derive(Debug, Clone)]
 pub struct PastRun {
     /// Its phases.
@@ -23,7 +26,7 @@ pub struct PastRun {
 }
 
 /// A share that was lost before the controller was.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostThen {
     /// Its position.
     pub share: usize,
@@ -76,8 +79,8 @@ impl Past {
         Ok(Self { begun, shares, lost, context: Arc::clone(context) })
     }
 
-    pub(crate) fn begun(&self) -> LoadBegun {
-        self.begun.clone()
+    pub(crate) const fn begun(&self) -> &LoadBegun {
+        &self.begun
     }
 
     /// Lost shares: a thread of each, and when.
@@ -93,6 +96,20 @@ impl Past {
             }
         }
         Ok(None)
+    }
+
+    /// When this phase began, if a share has reported of it, and all before it is taken.
+    pub(crate) fn start_of(&self, phase: usize) -> Option<u64> {
+        let firsts = self.shares.iter().filter_map(|share| match &share.waiting.front()?.body {
+            ReportBody::Interval(of) if of.index == phase => Some(of.start_ns),
+            _ => None,
+        });
+        firsts.min()
+    }
+
+    /// Whether all of it is taken.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.shares.iter().all(|share| share.waiting.is_empty() && share.batches.is_empty())
     }
 }
 
@@ -118,14 +135,16 @@ impl PastShare {
     }
 }
 
-/// Whether these are the first phases of the plan, with its first load as a whole.
+/// Whether these are the first phases of the plan, with its load as a whole, which is the only one.
 fn fits(begun: &LoadBegun, phases: &[Phase]) -> bool {
     let is_load = |phase: &&Phase| matches!(phase, Phase::WarmUp { .. } | Phase::Measure { .. });
     let before = phases.iter().take_while(|phase| !is_load(phase)).count();
     let loads = phases.iter().skip(before).take_while(is_load);
     let warm_ups = loads.clone().take_while(|phase| matches!(phase, Phase::WarmUp { .. })).count();
     let loads = loads.count().min(warm_ups + 1);
+    let behind = phases.iter().skip(before + loads);
     loads > 0
+        && behind.filter(is_load).count() == 0
         && begun.phases.len() == before + loads
         && begun
             .phases

@@ -9,8 +9,8 @@ use tacho_codec::QoS;
 use tacho_load::division::{
     Assignment, Division, LostThen, OnLoss, PastRun, SendOrder, Share, ShareInput,
 };
-use tacho_load::{End, Engine, Event, LoadBegun, PhaseKind, Plan};
-use tacho_testkit::load::{Behaviour, FaultyBroker, Scene, collect};
+use tacho_load::{End, Engine, Event, LoadBegun, Phase, PhaseKind, Plan};
+use tacho_testkit::load::{Behaviour, FaultyBroker, Outcome, Scene, collect};
 
 /// What shares have reported, and the controller that hears them now.
 #[derive(Default)]
@@ -82,18 +82,29 @@ fn divide(plan: &Plan, count: usize) -> (Division, Vec<ShareInput>) {
 
 /// A run whose controller is gone after so many measured seconds.
 fn abandoned(plan: &Plan, seconds: usize) -> (Shares, LoadBegun) {
+    let mut measured = 0;
+    abandoned_at(plan, |event, shares| {
+        let is_second =
+            |event: &Event| matches!(event, Event::Interval(of) if of.phase == PhaseKind::Measure);
+        measured += usize::from(is_second(event));
+        measured >= seconds && shares.are_loading()
+    })
+}
+
+/// A run whose controller is gone once its load has begun and this holds of an event.
+fn abandoned_at(plan: &Plan, mut ends: impl FnMut(&Event, &Shares) -> bool) -> (Shares, LoadBegun) {
     let (shares, division) = Shares::start(plan, 2);
     let lives = Arc::new(AtomicBool::new(true));
     let engine = division.start(shares.send(&lives), OnLoss::Continue).expect("starts");
-    let (mut begun, mut measured) = (None, 0);
+    let mut begun = None;
     for event in engine.events() {
+        let is_over = ends(&event, &shares);
         match event {
             Event::Loading(loading) => begun = Some(*loading),
-            Event::Interval(interval) if interval.phase == PhaseKind::Measure => measured += 1,
-            Event::Finished(summary) => panic!("it ended: {summary:?}"),
+            Event::Finished(summary) => panic!("it ended: {:?}", summary.end),
             _ => {}
         }
-        if measured >= seconds && begun.is_some() && shares.are_loading() {
+        if is_over && begun.is_some() {
             break;
         }
     }
@@ -101,6 +112,20 @@ fn abandoned(plan: &Plan, seconds: usize) -> (Shares, LoadBegun) {
     lives.store(false, Ordering::Relaxed);
     std::mem::forget(engine);
     (shares, begun.expect("the load is announced"))
+}
+
+/// All of 200 measured messages are counted once, and so is every second.
+#[track_caller]
+fn assert_counted(outcome: &Outcome) {
+    let totals = outcome.only();
+    assert_eq!(outcome.summary.end, End::Completed);
+    let delivery = totals.delivery;
+    assert_eq!((delivery.sent, delivery.received, delivery.lost), (200, 200, 0), "{delivery:?}");
+    assert_eq!((totals.e2e.len(), totals.violations.total()), (200, 0));
+    assert!(totals.drained);
+    let seconds = outcome.intervals.iter().map(|of| (of.phase_index, of.start_ns));
+    let seconds: Vec<_> = seconds.collect();
+    assert!(seconds.is_sorted_by(|one, next| one < next), "{seconds:?}");
 }
 
 fn plan(broker: &FaultyBroker, seconds: u64) -> Plan {
@@ -144,6 +169,74 @@ fn a_run_can_be_taken_up_after_its_load_has_ended() {
     assert_eq!(totals.delivery.sent, totals.e2e.len());
 }
 
+/// The broker stands still twice while the last messages are on their way.
+fn late_broker() -> FaultyBroker {
+    let mut heard = 0;
+    let hears = Box::new(move |_: &str, _: QoS| {
+        heard += 1;
+        match heard {
+            240 => std::thread::sleep(Duration::from_millis(600)),
+            250 => std::thread::sleep(Duration::from_millis(2_500)),
+            _ => {}
+        }
+    });
+    FaultyBroker::start(Behaviour { hears, ..Behaviour::default() })
+}
+
+#[test]
+fn a_run_that_is_taken_up_in_its_drain_keeps_what_came_late() {
+    let broker = late_broker();
+    let scene = Scene { threads: 2, warm_up_ms: 300, ..Scene::pairs(2, QoS::AtLeastOnce) };
+    let (shares, begun) = abandoned_at(
+        &scene.plan(broker.addr),
+        |event, _| matches!(event, Event::Interval(of) if of.phase == PhaseKind::Drain),
+    );
+    let outcome = collect(&shares.take_up(begun, Vec::new()));
+    assert_counted(&outcome);
+    assert_eq!(
+        outcome.phases,
+        ["connect", "subscribe", "probe", "warm-up", "measure", "drain", "disconnect"]
+    );
+    let late = outcome.intervals.iter().filter(|of| of.phase == PhaseKind::Drain);
+    let late: Vec<u64> = late.map(|of| of.e2e.len()).collect();
+    assert!(late.len() >= 3 && late[0] > 0 && late[1..].iter().sum::<u64>() > 0, "{late:?}");
+}
+
+#[test]
+fn books_that_were_closed_are_used_by_the_next_controller() {
+    let broker = FaultyBroker::start(Behaviour::default());
+    let scene = Scene { threads: 2, warm_up_ms: 300, ..Scene::pairs(2, QoS::AtLeastOnce) };
+    let mut plan = scene.plan(broker.addr);
+    plan.groups[0].disconnects_per_s = Some(0.4);
+    let (shares, begun) = abandoned_at(&plan, |event, _| {
+        matches!(event, Event::Phase { kind: PhaseKind::Disconnect, .. })
+    });
+    assert_counted(&collect(&shares.take_up(begun, Vec::new())));
+}
+
+#[test]
+fn a_run_can_be_taken_up_while_absent_clients_return() {
+    let broker = FaultyBroker::start(Behaviour::default());
+    let mut plan = Scene { threads: 2, ..Scene::pairs(2, QoS::AtLeastOnce) }.plan(broker.addr);
+    for group in &mut plan.groups {
+        group.session_expiry_s = 60;
+    }
+    plan.groups[1].absent = true;
+    plan.groups[1].connects_per_s = Some(0.4);
+    plan.phases.retain(|phase| !matches!(phase, Phase::WarmUp { .. }));
+    plan.phases.insert(3, Phase::Offline);
+    plan.phases.insert(5, Phase::Resume { timeout_ns: 30_000_000_000 });
+    let (shares, begun) = abandoned_at(
+        &plan,
+        |event, _| matches!(event, Event::Interval(of) if of.phase == PhaseKind::Resume),
+    );
+    let outcome = collect(&shares.take_up(begun, Vec::new()));
+    assert_counted(&outcome);
+    assert_eq!(outcome.phases[5..], ["resume", "drain", "disconnect"]);
+    let back = outcome.intervals.iter().filter(|of| of.phase == PhaseKind::Resume);
+    assert!(back.map(|of| of.e2e.len()).sum::<u64>() >= 100, "{:?}", outcome.intervals);
+}
+
 #[test]
 fn a_share_that_was_lost_before_stays_lost() {
     let broker = FaultyBroker::start(Behaviour::default());
@@ -174,6 +267,13 @@ fn what_does_not_fit_the_plan_is_refused() {
     refuse(|past| past.reports.truncate(1));
     refuse(|past| past.begun.phases.truncate(1));
     refuse(|past| past.begun.phases[0].kind = PhaseKind::Drain);
+    let mut twice = plan.clone();
+    twice.phases.insert(5, plan.phases[4]);
+    let (division, _) = divide(&twice, 2);
+    let reports = vec![VecDeque::new(); 2];
+    let past = PastRun { begun: begun.clone(), reports, lost: Vec::new() };
+    let send = shares.send(&Arc::new(AtomicBool::new(false)));
+    assert!(division.take_up(send, OnLoss::End, past).is_err(), "it has two loads");
     refuse(|past| past.lost.push(LostThen { share: 2, at_ns: 0, why: String::new() }));
     // What is damaged ends the run as a failure of its own.
     let (division, _) = divide(&plan, 2);

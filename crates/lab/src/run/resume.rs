@@ -55,15 +55,7 @@ pub struct ResumeState {
     ticket: RunTicket,
     /// Absent before the load begins.
     begun: Option<LoadBegun>,
-    lost: Vec<LostAgent>,
-}
-
-/// An agent that was lost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct LostAgent {
-    share: usize,
-    at_ns: u64,
-    why: String,
+    lost: Vec<LostThen>,
 }
 
 impl ResumeState {
@@ -160,12 +152,7 @@ impl ResumeState {
     }
 
     pub(super) fn since(&self) -> Option<Since> {
-        let lost = self.lost.iter().map(|lost| LostThen {
-            share: lost.share,
-            at_ns: lost.at_ns,
-            why: lost.why.clone(),
-        });
-        Some(Since { begun: self.begun.clone()?, lost: lost.collect() })
+        Some(Since { begun: self.begun.clone()?, lost: self.lost.clone() })
     }
 }
 
@@ -205,7 +192,7 @@ impl<'d> ResumeFile<'d> {
     /// An agent was lost.
     pub(super) fn lose(&mut self, part: &LostPart) -> Result<(), OutputError> {
         let LostPart { share, at_ns, why, .. } = part;
-        self.state.lost.push(LostAgent { share: *share, at_ns: *at_ns, why: why.clone() });
+        self.state.lost.push(LostThen { share: *share, at_ns: *at_ns, why: why.clone() });
         self.save()
     }
 

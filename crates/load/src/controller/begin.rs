@@ -10,7 +10,7 @@ use super::crew::{Crew, CrewPart};
 use super::intervals::Intervals;
 use super::roll::Roll;
 use super::shares::Shares;
-use super::{Controller, Inbox, threads};
+use super::{ClosedBooks, Controller, Inbox, threads};
 use crate::context::RunContext;
 use crate::events::Event;
 use crate::mail::{OnLoss, Report};
@@ -80,6 +80,8 @@ fn control(
         started_actions: HashMap::new(),
         measured_ns: 0,
         connect_timeout_ns: u64::MAX,
+        past,
+        closed: ClosedBooks::default(),
     };
-    Builder::new().name("load-control".into()).spawn(move || controller.run(past))
+    Builder::new().name("load-control".into()).spawn(move || controller.run())
 }

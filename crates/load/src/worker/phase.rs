@@ -21,6 +21,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct PhaseState {
     current: Option<Enter>,
+    /// The phases announced so far.
+    announced: Vec<(usize, PhaseKind)>,
     /// The controller waits for `Done` of this phase.
     unfinished: bool,
     /// Number of the current interval, its start and its end.
@@ -54,6 +56,7 @@ impl Default for PhaseState {
     fn default() -> Self {
         Self {
             current: None,
+            announced: Vec::new(),
             unfinished: false,
             number: 0,
             start_ns: 0,
@@ -166,8 +169,14 @@ impl Worker {
     }
 
     /// Announces a phase. Its window applies from now on, because messages of other threads may
-    /// arrive before this thread enters the phase.
+    /// arrive before this thread enters the phase. A controller that takes the run up may announce
+    /// what an earlier one has announced.
     pub(super) fn announce(&mut self, enter: Enter) {
+        let place = (enter.index, enter.task.kind());
+        if self.phase.announced.contains(&place) {
+            return;
+        }
+        self.phase.announced.push(place);
         if let Task::Load { end_ns, measure: true, .. } = enter.task {
             self.verifier.set_window(Window { start_ns: enter.start_ns, end_ns });
         }
