@@ -34,7 +34,9 @@ pub enum AliasOut {
 #[derive(Debug)]
 pub(crate) struct AliasesIn {
     defined: OnDemand<Defined>,
-    bytes_max: usize,
+    /// The largest possible number of topics of the largest possible length have fewer bytes than
+    /// `u32::MAX`.
+    bytes_max: u32,
     alias_max: u16,
 }
 
@@ -47,7 +49,7 @@ struct Defined {
 
 impl Default for AliasesIn {
     fn default() -> Self {
-        Self { defined: OnDemand::new(), bytes_max: usize::MAX, alias_max: 0 }
+        Self { defined: OnDemand::new(), bytes_max: u32::MAX, alias_max: 0 }
     }
 }
 
@@ -60,8 +62,8 @@ impl AliasesIn {
     }
 
     /// Limits the total length of the topics that the peer's aliases refer to.
-    pub(crate) const fn set_bytes_max(&mut self, bytes_max: usize) {
-        self.bytes_max = bytes_max;
+    pub(crate) fn set_bytes_max(&mut self, bytes_max: usize) {
+        self.bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX);
     }
 
     /// The topic that `topic` and `alias` of a PUBLISH refer to; `None` is `topic` itself.
@@ -102,7 +104,7 @@ impl AliasesIn {
                 )),
             };
         }
-        let (bytes_max, defined) = (self.bytes_max, self.defined.get_or_default());
+        let (bytes_max, defined) = (self.bytes_max as usize, self.defined.get_or_default());
         if index >= defined.topics.len() {
             defined.topics.resize(index + 1, None);
         }

@@ -50,7 +50,8 @@ const fn will_deadline_ns<M>(now_ns: u64, will: &WillState<M>) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Lifetime<M> {
     expiry_s: u32,
-    will: Option<WillState<M>>,
+    /// Boxed: many clients have none.
+    will: Option<Box<WillState<M>>>,
     /// `u64::MAX` means none.
     will_at_ns: u64,
     ends_at_ns: u64,
@@ -100,6 +101,7 @@ impl<M> Lifetime<M> {
         let will_at_ns = will.as_ref().map_or(u64::MAX, |will| {
             will_at_ns.unwrap_or_else(|| will_deadline_ns(now_ns, will)).min(ends_at_ns)
         });
+        let will = will.map(Box::new);
         Self { expiry_s, will, will_at_ns, ends_at_ns, presence: Presence::Disconnected }
     }
 
@@ -120,11 +122,8 @@ impl<M> Lifetime<M> {
         self.ends_at_ns
     }
 
-    pub(crate) const fn will(&self) -> Option<(&WillState<M>, u64)> {
-        match &self.will {
-            Some(will) => Some((will, self.will_at_ns)),
-            None => None,
-        }
+    pub(crate) fn will(&self) -> Option<(&WillState<M>, u64)> {
+        self.will.as_deref().map(|will| (will, self.will_at_ns))
     }
 
     /// Starts a connection, and stores its will with the session [MQTT-3.1.2-7]. Returns the
@@ -139,7 +138,7 @@ impl<M> Lifetime<M> {
         will: Option<WillState<M>>,
     ) -> Option<M> {
         let is_due = clean_start || self.will_at_ns <= now_ns;
-        let previous = std::mem::replace(&mut self.will, will);
+        let previous = std::mem::replace(&mut self.will, will.map(Box::new));
         self.expiry_s = expiry_s;
         self.will_at_ns = u64::MAX;
         self.ends_at_ns = u64::MAX;

@@ -53,9 +53,9 @@ pub(crate) struct Outgoing<M> {
     /// The number of the next message.
     next_seq: u64,
     /// Units of the peer's receive maximum in use on this connection.
-    credit_used: usize,
+    credit_used: u32,
     /// The number of exchanges that may be open: the smaller of the own limit and the peer's.
-    width: usize,
+    width: u16,
     inflight_max: u16,
     overflow: Overflow,
     queue_qos0_offline: bool,
@@ -99,7 +99,7 @@ impl<M: Payload> Outgoing<M> {
     pub(crate) fn connect(&mut self, peer_receive_maximum: u16) {
         self.disconnect();
         // [MQTT-3.3.4-9], [MQTT-4.9.0-1].
-        self.width = usize::from(self.inflight_max.min(peer_receive_maximum).max(1));
+        self.width = self.inflight_max.min(peer_receive_maximum).max(1);
         self.output = Output::Open;
         self.window.rewind();
     }
@@ -187,7 +187,7 @@ impl<M: Payload> Outgoing<M> {
     }
 
     pub(crate) const fn inflight_max(&self) -> usize {
-        self.width
+        self.width as usize
     }
 
     /// For how long the peer has not answered the oldest packet sent on this connection; `None` if
@@ -215,7 +215,7 @@ impl<M: Payload> Outgoing<M> {
         if delivery.qos == QoS::AtMostOnce {
             return self.offer_qos0(now_ns, delivery, persist);
         }
-        if self.is_open() && self.window.make_room(self.width) {
+        if self.is_open() && self.window.make_room(self.inflight_max()) {
             return self.admit_and_send(now_ns, delivery, persist);
         }
         self.enqueue(now_ns, delivery, persist)
@@ -396,12 +396,12 @@ impl<M: Payload> Outgoing<M> {
     /// Whether the window accepts a message from the queue.
     #[inline]
     fn takes_more(&self) -> bool {
-        self.window.live() < self.width && self.window.has_room(self.width)
+        self.window.live() < self.inflight_max() && self.window.has_room(self.inflight_max())
     }
 
     #[inline]
     fn may_send(&self, slot: &Slot<M>, committed: BatchSeq) -> bool {
-        let may_publish = || slot.is_loaded() && self.credit_used < self.width;
+        let may_publish = || slot.is_loaded() && self.credit_used < u32::from(self.width);
         slot.batch.max(self.lapsed) <= committed && (slot.stage == Stage::Released || may_publish())
     }
 
@@ -478,9 +478,9 @@ impl<M: Payload> Outgoing<M> {
     /// Moves messages from the queue into the window, so that their commits overlap.
     fn fill_window(&mut self, now_ns: u64, persist: &mut impl Persist<M>) {
         self.drop_expired(now_ns, persist);
-        while self.window.live() < self.width
+        while self.window.live() < self.inflight_max()
             && self.queue.front().is_some_and(|delivery| delivery.qos != QoS::AtMostOnce)
-            && self.window.make_room(self.width)
+            && self.window.make_room(self.inflight_max())
         {
             let Some(entry) = self.queue.pop() else { return };
             self.admit(entry, true, persist);
@@ -495,7 +495,7 @@ impl<M: Payload> Outgoing<M> {
         committed: BatchSeq,
         persist: &mut impl Persist<M>,
     ) -> Option<Transmit<M>> {
-        let credit_left = self.credit_used < self.width;
+        let credit_left = self.credit_used < u32::from(self.width);
         let transmit = loop {
             if self.lapsed > committed {
                 return None;
@@ -542,7 +542,7 @@ impl<M: Payload> Outgoing<M> {
 
     /// Reserves an identifier for SUBSCRIBE or UNSUBSCRIBE; `None` if none is free.
     pub(crate) fn reserve_id(&mut self) -> Option<PacketId> {
-        let has_room = self.window.make_room(self.width);
+        let has_room = self.window.make_room(self.inflight_max());
         has_room.then(|| self.window.push(Slot::reserved()).0)
     }
 

@@ -37,7 +37,7 @@ pub(crate) struct Window<M> {
     /// Slots of the ring before this one are sent on this connection, or need no sending.
     cursor: usize,
     /// The number of exchanges that are not over.
-    live: usize,
+    live: u32,
 }
 
 /// Old exchanges moved out of the ring, oldest first. There are at most as many as the width of the
@@ -60,7 +60,7 @@ impl<M> Window<M> {
     /// not get too long; older ones are stragglers. New identifiers start behind the newest one.
     pub(crate) fn restore(mut slots: Vec<(PacketId, Slot<M>)>, width: usize) -> Self {
         let mut window = Self::new();
-        window.live = slots.len();
+        window.live = slots.len() as u32;
         let Some(&(newest, _)) = slots.last() else { return window };
         let age = |slot: &(PacketId, Slot<M>)| distance(slot.0, newest);
         let mut first = slots.len() - 1;
@@ -86,7 +86,7 @@ impl<M> Window<M> {
 
     #[inline]
     pub(crate) const fn live(&self) -> usize {
-        self.live
+        self.live as usize
     }
 
     /// Drops every exchange; identifiers continue behind the last one.
@@ -152,7 +152,7 @@ impl<M> Window<M> {
             self.skip_stragglers();
         }
         let packet_id = self.id_at(self.ring.len());
-        self.live += usize::from(slot.is_live());
+        self.live += u32::from(slot.is_live());
         let needs_no_sending = !slot.is_live() && self.cursor == self.ring.len();
         self.cursor += usize::from(needs_no_sending);
         (packet_id, self.ring.push_back_mut(slot))
@@ -210,7 +210,7 @@ impl<M> Window<M> {
                 slot
             }
         };
-        self.live -= usize::from(slot.is_live());
+        self.live -= u32::from(slot.is_live());
         Some(slot)
     }
 

@@ -18,7 +18,7 @@ impl<M: Payload> Session<M> {
 
     /// The unpublished will, and when it is due; `u64::MAX` with a connection.
     #[must_use]
-    pub const fn will(&self) -> Option<(&WillState<M>, u64)> {
+    pub fn will(&self) -> Option<(&WillState<M>, u64)> {
         self.lifetime.will()
     }
 }

@@ -56,11 +56,13 @@ impl Shard {
         let session = &mut self.sessions[slot];
         let machine = &session.machine;
         if machine.inflight_len() + machine.queue_len() == 0 {
-            session.memberships.former = None;
+            session.memberships.take_former();
             return;
         }
         let in_hand = || machine.messages().map(|copy| copy.group.0).collect();
-        session.memberships.former.get_or_insert_default().note(group, in_hand);
+        let mut former = session.memberships.take_former().unwrap_or_default();
+        former.note(group, in_hand);
+        session.memberships.set_former(former);
     }
 }
 

@@ -83,14 +83,14 @@ impl Shard {
             return;
         }
         let groups = &self.groups.groups;
-        let groups = session.memberships.present.iter().map(|m| &groups[m.local.index()].group);
+        let groups = session.memberships.present().iter().map(|m| &groups[m.local.index()].group);
         let full: Box<[FullQueue]> = groups.map(|group| group.full_queue()).collect();
-        session.memberships.full = full;
+        session.memberships.set_full(full);
     }
 
     /// A session has room again, or no connection: messages may be bound to it, or to others.
     pub(in crate::shard) fn bind_again(&mut self, net: &mut Net, slot: SessionSlot) {
-        let full = std::mem::take(&mut self.sessions[slot].memberships.full);
+        let full = self.sessions[slot].memberships.take_full();
         if !full.is_empty() {
             drop(full);
             self.tell_room(net);

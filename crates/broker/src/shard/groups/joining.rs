@@ -33,7 +33,7 @@ impl Shard {
                 .push(RouteChange::Add { filter: Filter::Shared(shared.clone()), shard: self.id });
         }
         let membership = Membership { local, member: members.insert(slot, options) };
-        self.sessions[slot].memberships.present.push(membership);
+        self.sessions[slot].memberships.join(membership);
         group.member_joined();
         if self.sessions[slot].journal.is_durable() {
             self.member_is_durable(local, membership.member);
@@ -74,7 +74,7 @@ impl Shard {
         changes: &mut Vec<RouteChange>,
     ) {
         let Some(membership) = self.membership(slot, shared) else { return };
-        self.sessions[slot].memberships.present.retain(|m| m.local != membership.local);
+        self.sessions[slot].memberships.leave(membership.local);
         self.note_former_group(slot, membership.local);
         self.member_ended(net, membership);
         self.remove_member(net, membership, changes);
@@ -90,10 +90,10 @@ impl Shard {
         slot: SessionSlot,
     ) -> EndedMemberships {
         let memberships = std::mem::take(&mut self.sessions[slot].memberships);
-        for &membership in &memberships.present {
+        for &membership in memberships.present() {
             self.member_ended(net, membership);
         }
-        net.charge(memberships.present.len().div_ceil(ENDS_PER_UNIT) as u32);
+        net.charge(memberships.present().len().div_ceil(ENDS_PER_UNIT) as u32);
         memberships.into_ended()
     }
 
@@ -140,8 +140,8 @@ impl Shard {
         } else {
             self.bind_again(net, slot);
         }
-        for at in 0..self.sessions[slot].memberships.present.len() {
-            let membership = self.sessions[slot].memberships.present[at];
+        for at in 0..self.sessions[slot].memberships.present().len() {
+            let membership = self.sessions[slot].memberships.present()[at];
             if connected {
                 self.member_came(net, slot, membership);
             } else {
@@ -183,7 +183,7 @@ impl Shard {
     fn membership(&self, slot: SessionSlot, shared: &SharedFilter) -> Option<Membership> {
         let group = self.shared.routes.find_group(shared)?;
         let local = self.groups.places.get(group.id())?;
-        let memberships = &self.sessions[slot].memberships.present;
+        let memberships = self.sessions[slot].memberships.present();
         memberships.iter().find(|membership| membership.local == local).copied()
     }
 }

@@ -158,7 +158,7 @@ impl LocalGroups {
         memberships: &Memberships,
     ) -> Option<SubscriptionOptions> {
         let local = self.places.get(group.id())?;
-        let found = memberships.present.iter().find(|membership| membership.local == local)?;
+        let found = memberships.present().iter().find(|membership| membership.local == local)?;
         Some(self.groups[local.index()].members.get(found.member).options)
     }
 
@@ -221,8 +221,8 @@ impl Shard {
     /// A session's window or queue may have changed: updates its load in its groups.
     pub(super) fn update_memberships(&mut self, net: &mut Net, slot: SessionSlot) {
         let Some(standing) = self.standing(net, slot) else { return };
-        for at in 0..self.sessions[slot].memberships.present.len() {
-            let Membership { local, member } = self.sessions[slot].memberships.present[at];
+        for at in 0..self.sessions[slot].memberships.present().len() {
+            let Membership { local, member } = self.sessions[slot].memberships.present()[at];
             let more = self.groups.at(local).members.update(member, standing);
             self.credit_changed(net, local, more);
         }

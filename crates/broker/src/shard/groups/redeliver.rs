@@ -40,15 +40,17 @@ impl Shard {
         }
         let groups = &self.groups;
         let session = &mut self.sessions[slot];
-        let former_groups = session.memberships.former.take();
-        let left = former_groups.as_deref();
+        let former_groups = session.memberships.take_former();
+        let left = former_groups.as_ref();
         // Messages of a group without other members stay with this client.
         let goes =
             |copy: &Copy| groups.find(copy.group, left).is_some_and(|group| group.members() > 0);
         let (unsent, places) = self.durability.act(slot, session.subject(), |machine, recorder| {
             (machine.take_queued(goes, recorder), recorder.take_places())
         });
-        session.memberships.former = former_groups;
+        if let Some(former_groups) = former_groups {
+            session.memberships.set_former(former_groups);
+        }
         let unsent = self.of_groups(slot, None, unsent, places);
         self.redistribute(net, unsent);
     }
@@ -60,12 +62,12 @@ impl Shard {
             return Vec::new(); // However long its queue is.
         }
         let session = &mut self.sessions[slot];
-        let left = session.memberships.former.take();
+        let left = session.memberships.take_former();
         let (undelivered, places) =
             self.durability.act(slot, session.subject(), |machine, recorder| {
                 (machine.take_undelivered(recorder), recorder.take_places())
             });
-        self.of_groups(slot, left.as_deref(), undelivered, places)
+        self.of_groups(slot, left.as_ref(), undelivered, places)
     }
 
     /// A member may not have a message any more that was about to be sent to it. Another one gets
@@ -90,7 +92,7 @@ impl Shard {
     /// Whether no message of a session is a shared group's.
     fn is_of_no_group(&self, slot: SessionSlot) -> bool {
         let memberships = &self.sessions[slot].memberships;
-        memberships.present.is_empty() && memberships.former.is_none()
+        memberships.is_empty() && memberships.former().is_none()
     }
 
     /// Whether messages of members that left are on their way to others: newer ones for groups
@@ -173,7 +175,7 @@ impl Shard {
             if group == NO_GROUP {
                 continue;
             }
-            let left = left.or(self.sessions[slot].memberships.former.as_deref());
+            let left = left.or(self.sessions[slot].memberships.former());
             let group = self.groups.find(group, left).map(Arc::clone);
             let is_journaled = is_durable && delivery.qos != QoS::AtMostOnce;
             let place = match &group {

@@ -22,12 +22,12 @@ impl Shard {
         let member = self.groups.at(local).members.insert(slot, options);
         group.member_joined();
         self.member_is_durable(local, member);
-        self.sessions[slot].memberships.present.push(Membership { local, member });
+        self.sessions[slot].memberships.join(Membership { local, member });
     }
 
     /// Whether a session is a member of a group.
     pub(in crate::shard) fn is_member(&self, slot: SessionSlot, group: GroupRef) -> bool {
-        let memberships = &self.sessions[slot].memberships.present;
+        let memberships = self.sessions[slot].memberships.present();
         let local = self.groups.places.get(group.0);
         local.is_some_and(|local| memberships.iter().any(|m| m.local == local))
     }

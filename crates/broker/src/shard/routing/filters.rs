@@ -13,9 +13,15 @@ use super::totals::{SubscriptionCounts, Tally};
 /// counted until it is removed or the session ends.
 #[derive(Debug)]
 pub(in crate::shard) struct SubscribedFilters {
+    /// Boxed: a session that only publishes has none.
+    of_session: Option<Box<Counted>>,
+    counts: Arc<SubscriptionCounts>,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
     filters: HashSet<Filter, RandomState>,
     tally: Tally,
-    counts: Arc<SubscriptionCounts>,
 }
 
 /// The subscriptions of a session that has ended, which are still in the indexes.
@@ -24,15 +30,15 @@ pub(super) struct EndedFilters(hash_set::IntoIter<Filter>);
 
 impl SubscribedFilters {
     pub(in crate::shard) fn new(counts: Arc<SubscriptionCounts>) -> Self {
-        Self { filters: HashSet::default(), tally: Tally::default(), counts }
+        Self { of_session: None, counts }
     }
 
     pub(in crate::shard) fn len(&self) -> usize {
-        self.filters.len()
+        self.of_session.as_ref().map_or(0, |counted| counted.filters.len())
     }
 
     pub(in crate::shard) fn contains(&self, filter: &Filter) -> bool {
-        self.filters.contains(filter)
+        self.of_session.as_ref().is_some_and(|counted| counted.filters.contains(filter))
     }
 
     /// Adds a filter that is not among them, unless all sessions together have as many, or as long
@@ -55,16 +61,18 @@ impl SubscribedFilters {
 
     fn note(&mut self, filter: &Filter, one: Tally) {
         debug_assert!(!self.contains(filter), "it is counted once");
-        self.tally.add(one);
-        self.filters.insert(filter.clone());
+        let counted = self.of_session.get_or_insert_default();
+        counted.tally.add(one);
+        counted.filters.insert(filter.clone());
     }
 
     /// True if the filter was among them.
     pub(super) fn remove(&mut self, filter: &Filter) -> bool {
-        let was_present = self.filters.remove(filter);
+        let Some(counted) = &mut self.of_session else { return false };
+        let was_present = counted.filters.remove(filter);
         if was_present {
             let one = Tally::of(filter);
-            self.tally.subtract(one);
+            counted.tally.subtract(one);
             self.counts.subtract(one);
         }
         was_present
@@ -72,24 +80,27 @@ impl SubscribedFilters {
 
     /// The session has ended: they count no more.
     pub(super) fn end(&mut self) -> EndedFilters {
-        self.counts.subtract(std::mem::take(&mut self.tally));
-        EndedFilters(std::mem::take(&mut self.filters).into_iter())
+        let Counted { filters, tally } = self.of_session.take().map(|of| *of).unwrap_or_default();
+        self.counts.subtract(tally);
+        EndedFilters(filters.into_iter())
     }
 
     pub(in crate::shard) fn iter(&self) -> impl Iterator<Item = &Filter> {
-        self.filters.iter()
+        self.of_session.iter().flat_map(|counted| &counted.filters)
     }
 
     /// The bytes of the filters.
     #[cfg(feature = "sim")]
     pub(in crate::shard) fn bytes(&self) -> u64 {
-        self.filters.iter().map(|filter| Tally::of(filter).bytes()).sum()
+        self.iter().map(|filter| Tally::of(filter).bytes()).sum()
     }
 }
 
 impl Drop for SubscribedFilters {
     fn drop(&mut self) {
-        self.counts.subtract(self.tally);
+        if let Some(counted) = &self.of_session {
+            self.counts.subtract(counted.tally);
+        }
     }
 }
 

@@ -35,8 +35,9 @@ pub(in crate::shard) struct Session {
     terms: PeerTerms,
     /// The source of its publishes.
     source: Source,
-    /// Messages dropped in the machine's keeping that the shard has counted.
-    counted: DroppedInKeeping,
+    /// Messages dropped in the machine's keeping that the shard has counted: the low bits of the
+    /// numbers that have expired, and for which the queue was full.
+    counted: (u32, u32),
     queue_policy: QueuePolicy,
     /// Its queue is full, and publishers have to keep messages for it.
     pub(super) is_full: bool,
@@ -98,7 +99,7 @@ impl Session {
             peer: Peer::Client,
             terms: PeerTerms::NONE,
             source,
-            counted: DroppedInKeeping::default(),
+            counted: (0, 0),
             queue_policy: QueuePolicy::DropNewest,
             is_full: false,
             partial: PartialPacket::default(),
@@ -256,19 +257,17 @@ impl Session {
         let now = self.dropped_so_far();
         let before = std::mem::replace(&mut self.counted, now);
         DroppedInKeeping {
-            expired: now.expired - before.expired,
-            queue_full: now.queue_full - before.queue_full,
+            expired: now.0.wrapping_sub(before.0).into(),
+            queue_full: now.1.wrapping_sub(before.1).into(),
         }
     }
 
     #[inline]
-    fn dropped_so_far(&self) -> DroppedInKeeping {
+    fn dropped_so_far(&self) -> (u32, u32) {
         let counters = self.machine.counters();
-        DroppedInKeeping {
-            expired: counters.dropped(DropReason::Expired),
-            queue_full: counters.dropped(DropReason::QueueFull)
-                + counters.dropped(DropReason::QueueBytesFull),
-        }
+        let full =
+            counters.dropped(DropReason::QueueFull) + counters.dropped(DropReason::QueueBytesFull);
+        (counters.dropped(DropReason::Expired) as u32, full as u32)
     }
 
     /// Whether there is more to do for it than to move its output: dropped messages to count,
@@ -340,5 +339,16 @@ impl Session {
     /// Messages to the client that were dropped, for whatever reason.
     pub(in crate::shard) fn dropped_total(&self) -> u64 {
         self.machine.counters().dropped_total() + self.pressure.shed_total()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Session;
+
+    /// The allocator hands out 640 bytes, or 768: what few sessions have is boxed.
+    #[test]
+    fn a_session_fits_its_place() {
+        assert!(size_of::<Session>() <= 640, "{} bytes", size_of::<Session>());
     }
 }
