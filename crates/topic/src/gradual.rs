@@ -5,15 +5,15 @@
 //! the former table stays for a while, and each insertion moves a few of its elements. Lists are
 //! chunks of the same size, which never move.
 
-mod chunks;
+mod list;
 mod map;
 mod slab;
 mod table;
 
-pub(crate) use chunks::Chunks;
+pub use list::GradualList;
 pub use map::GradualMap;
 pub use slab::GradualSlab;
-pub(crate) use table::GradualTable;
+pub use table::GradualTable;
 
 #[cfg(test)]
 mod tests;

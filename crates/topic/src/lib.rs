@@ -7,8 +7,8 @@
 //! - [`RouteMap`]: the read-mostly map from filters to shards that all shards share, with the
 //!   shared subscription groups ([`Group`]).
 //! - [`RetainedIndex`]: retained values by topic, with resumable cursors over a filter's matches.
-//! - [`GradualMap`]: the hash map that these use, which never pauses to be copied as a whole, and
-//!   [`GradualSlab`], which grows the same way.
+//! - [`GradualMap`]: the hash map that these use, which never pauses to be copied as a whole.
+//!   [`GradualTable`], [`GradualList`] and [`GradualSlab`] grow the same way.
 //! - [`owner_shard`]: which shard owns a session or a retained topic.
 //!
 //! Nothing here knows sockets, sessions or time. Nothing recurses over topic levels, so a topic of
@@ -25,7 +25,7 @@ mod retained;
 mod route;
 
 pub use filter::{Filter, FilterError, SharedFilter, TOPIC_LEN_MAX, TopicFilter};
-pub use gradual::{GradualMap, GradualSlab};
+pub use gradual::{GradualList, GradualMap, GradualSlab, GradualTable};
 pub use index::SubscriptionIndex;
 pub use matching::matches;
 

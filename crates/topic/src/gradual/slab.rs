@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use super::Chunks;
+use super::GradualList;
 
 #[derive(Debug)]
 enum Place<T> {
@@ -17,7 +17,7 @@ enum Place<T> {
 /// Places are added without moving all others, and kept when they are free.
 #[derive(Debug)]
 pub struct GradualSlab<T> {
-    places: Chunks<Place<T>>,
+    places: GradualList<Place<T>>,
     /// The latest place that became free, or an index beyond the last.
     free: usize,
     len: usize,
@@ -25,7 +25,7 @@ pub struct GradualSlab<T> {
 
 impl<T> Default for GradualSlab<T> {
     fn default() -> Self {
-        Self { places: Chunks::empty(), free: usize::MAX, len: 0 }
+        Self { places: GradualList::default(), free: usize::MAX, len: 0 }
     }
 }
 

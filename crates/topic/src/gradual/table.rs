@@ -10,7 +10,7 @@ pub(super) const BUCKETS_PER_INSERTION: usize = 8;
 /// A hash table whose elements move to a larger one a few at a time. Callers pass hashes, as with
 /// [`HashTable`].
 #[derive(Debug)]
-pub(crate) struct GradualTable<T> {
+pub struct GradualTable<T> {
     table: HashTable<T>,
     /// The table before it was full. Its buckets from `former_end` on are empty.
     former: HashTable<T>,
@@ -36,12 +36,13 @@ impl<T> GradualTable<T> {
     }
 
     /// All elements, in no particular order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.table.iter().chain(self.former.iter())
     }
 
+    /// The element with this hash of which `is_it` holds.
     #[inline]
-    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(&T) -> bool) -> Option<&T> {
+    pub fn find(&self, hash: u64, mut is_it: impl FnMut(&T) -> bool) -> Option<&T> {
         let found = self.table.find(hash, &mut is_it);
         if found.is_some() || self.former.is_empty() {
             return found;
@@ -49,17 +50,14 @@ impl<T> GradualTable<T> {
         self.former.find(hash, is_it)
     }
 
+    /// The same, to change.
     #[inline]
-    pub(crate) fn find_mut(
-        &mut self,
-        hash: u64,
-        mut is_it: impl FnMut(&T) -> bool,
-    ) -> Option<&mut T> {
+    pub fn find_mut(&mut self, hash: u64, mut is_it: impl FnMut(&T) -> bool) -> Option<&mut T> {
         self.table_of(hash, &mut is_it).find_mut(hash, is_it)
     }
 
     /// Takes an element out.
-    pub(crate) fn remove(&mut self, hash: u64, mut is_it: impl FnMut(&T) -> bool) -> Option<T> {
+    pub fn remove(&mut self, hash: u64, mut is_it: impl FnMut(&T) -> bool) -> Option<T> {
         let entry = self.table_of(hash, &mut is_it).find_entry(hash, is_it).ok()?;
         let (removed, _) = entry.remove();
         if self.former.is_empty() {
@@ -72,7 +70,7 @@ impl<T> GradualTable<T> {
     }
 
     /// Adds an element that is not in the table.
-    pub(crate) fn insert_unique(&mut self, hash: u64, element: T, hash_of: impl Fn(&T) -> u64) {
+    pub fn insert_unique(&mut self, hash: u64, element: T, hash_of: impl Fn(&T) -> u64) {
         if self.table.len() == self.table.capacity() && self.table.num_buckets() > AT_ONCE_MAX {
             self.grow(&hash_of);
         }

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use super::chunks::CHUNK_LEN;
+use super::list::CHUNK_LEN;
 use super::table::BUCKETS_PER_INSERTION;
 use super::*;
 
@@ -77,7 +77,7 @@ fn it_holds_what_a_map_holds_whatever_is_inserted_and_removed() {
 
 #[test]
 fn a_list_keeps_its_elements_where_they_are() {
-    let mut chunks = Chunks::new(0);
+    let mut chunks = GradualList::with(0);
     for number in 1..3 * CHUNK_LEN {
         assert_eq!(chunks.push(number), number);
     }

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use foldhash::fast::RandomState;
 
 use super::subscribers::Subscribers;
-use crate::gradual::{Chunks, GradualTable};
+use crate::gradual::{GradualList, GradualTable};
 use crate::level::{End, Level, Levels, Pending, split_end};
 
 /// The index of the root node. No node has it as a child, so it also marks an absent child.
@@ -17,7 +17,7 @@ const ROOT: u32 = 0;
 /// A trie of filters that contain a wildcard.
 #[derive(Debug)]
 pub(super) struct Trie<K, V> {
-    nodes: Chunks<TrieNode<K, V>>,
+    nodes: GradualList<TrieNode<K, V>>,
     free: Vec<u32>,
     /// Nodes with a literal level, by parent and level.
     literals: GradualTable<u32>,
@@ -90,7 +90,7 @@ impl<K, V> TrieNode<K, V> {
 impl<K, V> Default for Trie<K, V> {
     fn default() -> Self {
         Self {
-            nodes: Chunks::new(TrieNode::new(ROOT, EdgeLabel::Plus)),
+            nodes: GradualList::with(TrieNode::new(ROOT, EdgeLabel::Plus)),
             free: Vec::new(),
             literals: GradualTable::default(),
             state: RandomState::default(),

@@ -26,10 +26,9 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use slab::Slab;
 use tacho_codec::QoS;
 use tacho_session::{BatchSeq, Delivery};
-use tacho_topic::{Choice, Group, ShardSet};
+use tacho_topic::{Choice, GradualSlab, Group, ShardSet};
 
 use crate::config::SharedStrategy;
 use crate::delivery::{Body, Copy, GroupRef};
@@ -71,7 +70,7 @@ impl GroupSlot {
 pub(crate) struct LocalGroups {
     places: GroupPlaces,
     /// Boxed, so that the slots of groups that have ended hold little.
-    groups: Slab<Box<LocalGroup>>,
+    groups: GradualSlab<Box<LocalGroup>>,
     /// The shard bound to a publisher in a group by the sticky strategy.
     sticky: HashMap<(u64, u64), u16, RandomState>,
     /// Undelivered messages of members that left, on their way to others.
@@ -109,7 +108,7 @@ impl LocalGroups {
     pub(super) fn new(stats: Arc<ShardStats>) -> Self {
         Self {
             places: GroupPlaces::new(),
-            groups: Slab::new(),
+            groups: GradualSlab::default(),
             sticky: HashMap::default(),
             left: VecDeque::new(),
             stats,
@@ -186,10 +185,11 @@ impl LocalGroups {
     fn forget_if_unused(&mut self, local: GroupSlot) {
         let found = self.groups.get(local.index());
         if found.is_some_and(|g| g.members.is_empty() && g.waiting.is_empty()) {
-            let group = self.groups.remove(local.index()).group;
-            self.places.remove(group.id());
-            if self.groups.is_empty() && self.groups.capacity() > SLOTS_KEPT {
-                self.groups = Slab::new();
+            if let Some(local) = self.groups.remove(local.index()) {
+                self.places.remove(local.group.id());
+            }
+            if self.groups.is_empty() && self.groups.places_end() > SLOTS_KEPT {
+                self.groups = GradualSlab::default();
             }
         }
     }

@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashTable;
-use tacho_topic::{Group, RouteSnapshot, TopicFilter, TopicHash};
+use tacho_topic::{GradualList, GradualTable, Group, RouteSnapshot, TopicFilter, TopicHash};
 
 use super::destinations::{BridgeRoutes, Destinations, Filters, match_topic};
 use crate::subscription::Target;
@@ -60,8 +59,8 @@ pub(crate) struct RouteHint(u32);
 /// A bounded map topic -> [`Route`]; a full map replaces an entry not used lately (clock).
 pub(crate) struct RouteCache {
     /// Slots by topic, hashed with the route map's seed.
-    table: HashTable<u32>,
-    routes: Vec<Route>,
+    table: GradualTable<u32>,
+    routes: GradualList<Route>,
     /// The last look-up of a topic too long to be remembered.
     long: Option<Route>,
     hand: usize,
@@ -86,12 +85,16 @@ struct LocalGenerations {
 
 /// Longer topics are not remembered: full of them, the cache would hold gigabytes.
 const TOPIC_REMEMBERED_BYTES_MAX: usize = 1024;
+/// Routes looked at for one to replace: not all of 65,536 in one turn, where all were used.
+const VICTIM_STEPS_MAX: usize = 64;
+/// Routes looked at for matches to forget, with each that is matched: about 0.1 ms.
+const FORGET_STEPS_MAX: usize = 1_024;
 
 impl RouteCache {
     pub(crate) fn new(topics_max: usize, bytes_max: usize) -> Self {
         Self {
-            table: HashTable::new(),
-            routes: Vec::new(),
+            table: GradualTable::default(),
+            routes: GradualList::default(),
             long: None,
             hand: 0,
             topics_max: topics_max.max(1),
@@ -214,14 +217,11 @@ impl RouteCache {
         let hash = route.hash.topic();
         self.bytes += route.bytes();
         let slot = if self.routes.len() < self.topics_max {
-            self.routes.push(route);
-            self.routes.len() - 1
+            self.routes.push(route)
         } else {
             let slot = self.victim();
             let old_hash = self.routes[slot].hash.topic();
-            if let Ok(entry) = self.table.find_entry(old_hash, |&i| i as usize == slot) {
-                entry.remove();
-            }
+            self.table.remove(old_hash, |&i| i as usize == slot);
             self.evictions += 1;
             self.bytes -= self.routes[slot].bytes();
             self.routes[slot] = route;
@@ -233,19 +233,20 @@ impl RouteCache {
         slot
     }
 
-    /// Forgets matches, of routes not used lately first, until all hold no more than they may. The
-    /// topics stay: what was forgotten is matched anew when it is wanted.
+    /// Forgets matches, of routes not used lately first, until all hold no more than they may, or
+    /// the next route goes on with it. The topics stay: what was forgotten is matched anew when it
+    /// is wanted.
     #[inline]
     fn forget_old(&mut self, newest: usize) {
         if self.bytes > self.bytes_max {
-            self.forget_until_small(newest);
+            self.forget_some(newest);
         }
     }
 
     #[cold]
-    fn forget_until_small(&mut self, newest: usize) {
+    fn forget_some(&mut self, newest: usize) {
         // Two rounds at most: one clears the marks of used entries, one evicts.
-        for _ in 0..2 * self.routes.len() {
+        for _ in 0..FORGET_STEPS_MAX.min(2 * self.routes.len()) {
             if self.bytes <= self.bytes_max {
                 return;
             }
@@ -271,15 +272,15 @@ impl RouteCache {
         }
     }
 
+    /// A route that was not used lately, if one is near.
     fn victim(&mut self) -> usize {
-        loop {
+        for _ in 0..VICTIM_STEPS_MAX {
             self.hand = (self.hand + 1) % self.routes.len();
-            let route = &mut self.routes[self.hand];
-            if !route.recently_used {
-                return self.hand;
+            if !std::mem::take(&mut self.routes[self.hand].recently_used) {
+                break;
             }
-            route.recently_used = false;
         }
+        self.hand
     }
 }
 
@@ -359,6 +360,22 @@ mod tests {
             assert!(held <= bytes_max, "{held} of {bytes_max} bytes");
         }
         assert!(cache.evictions > 1_000);
+    }
+
+    #[test]
+    fn a_full_cache_looks_at_few_routes_for_one_to_replace() {
+        let (mut cache, map, index) = cache(1, usize::MAX);
+        let snapshot = map.snapshot();
+        let filters = Filters { shard: 0, snapshot: &snapshot, index: &index };
+        let mut hint = RouteHint::default();
+        for topic in (0..1_000).chain(0..1_000) {
+            cache.lookup(&format!("topic/{topic}"), &mut hint, &filters);
+        }
+        let used = |cache: &RouteCache| cache.routes.iter().filter(|r| r.recently_used).count();
+        assert_eq!(used(&cache), 1_000);
+        cache.lookup("another", &mut hint, &filters);
+        assert_eq!((used(&cache), cache.evictions), (1_000 - VICTIM_STEPS_MAX, 1));
+        assert_eq!(cache.routes.len(), 1_000);
     }
 
     fn sessions_of<'a>(targets: impl Iterator<Item = &'a Target>) -> Vec<SessionSlot> {
