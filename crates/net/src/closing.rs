@@ -23,7 +23,8 @@ impl<H: Handler> Net<H> {
         match conn.phase {
             Phase::Connecting | Phase::Open => {
                 conn.phase = phase;
-                (conn.partial, conn.unit) = (Vec::new(), None);
+                conn.partial.clear();
+                conn.unit = None;
                 self.buffered_bytes -= std::mem::take(&mut conn.input_counted);
                 self.ending.push_back((id, why));
             }

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use crate::filter::Filter;
+use crate::kept::Kept;
 use crate::output::Output;
 use crate::proxy::ProxyHeader;
 use crate::stream::Stream;
@@ -192,7 +193,7 @@ pub(crate) struct Conn<S> {
     pub(crate) drained_due: bool,
     pub(crate) output: Output<S>,
     /// Input that the handler has not consumed.
-    pub(crate) partial: Vec<u8>,
+    pub(crate) partial: Kept,
     /// Or the beginning of a large unit; `partial` is empty then.
     pub(crate) unit: Option<Box<Unit>>,
     pub(crate) filter: Option<Box<Filtering<S>>>,
@@ -224,7 +225,7 @@ impl<S: AsRef<[u8]>> Conn<S> {
             header_due: false,
             drained_due: false,
             output: Output::new(),
-            partial: Vec::new(),
+            partial: Kept::default(),
             unit: None,
             filter: None,
             client: None,

@@ -22,8 +22,8 @@ pub struct Detached<S> {
 }
 
 impl<S: AsRef<[u8]>> Detached<S> {
-    pub(crate) fn new(conn: Conn<S>, unread: &[u8]) -> Self {
-        let kept = conn.unit.map_or(conn.partial, |unit| unit.into_bytes());
+    pub(crate) fn new(mut conn: Conn<S>, unread: &[u8]) -> Self {
+        let kept = conn.unit.map_or_else(|| conn.partial.take(), |unit| unit.into_bytes());
         let bytes = if unread.is_empty() { kept } else { [unread, &kept].concat() };
         Self {
             tag: 0,
@@ -47,7 +47,7 @@ impl<S: AsRef<[u8]>> Detached<S> {
         if !self.unread.is_empty() {
             conn.demand = Demand::Again;
         }
-        conn.partial = self.unread;
+        conn.partial.put(self.unread);
         conn.output = self.output;
         if self.filter.as_ref().is_some_and(|filtering| filtering.over.is_some()) {
             // The filter has seen the end; the next owner is told about it.

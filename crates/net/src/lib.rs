@@ -79,6 +79,7 @@ mod event_loop;
 mod filter;
 mod handover;
 mod host;
+mod kept;
 mod limits;
 mod listener;
 mod mailbox;

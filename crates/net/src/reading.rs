@@ -81,7 +81,7 @@ impl<H: Handler> Net<H> {
             Demand::Again => {
                 conn.demand = Demand::Flowing;
                 if !conn.partial.is_empty() {
-                    let kept = std::mem::take(&mut conn.partial);
+                    let kept = conn.partial.take();
                     return self.pass_kept(handler, id, kept);
                 }
             }
@@ -124,10 +124,7 @@ impl<H: Handler> Net<H> {
                 conn.unit = Some(Unit::begin(self.unit_len, left));
                 return;
             }
-            if left.len() > SMALL_BYTES {
-                conn.partial.reserve_exact(left.len());
-            }
-            conn.partial.extend_from_slice(left);
+            conn.partial.append(left, SMALL_BYTES);
         }
     }
 
@@ -170,10 +167,10 @@ impl<H: Handler> Net<H> {
                     kept.shrink_to_fit();
                 }
                 if !conn.partial.is_empty() {
-                    kept.reserve_exact(conn.partial.len());
-                    kept.extend_from_slice(&conn.partial);
+                    kept.reserve_exact(conn.partial.bytes().len());
+                    kept.extend_from_slice(conn.partial.bytes());
                 }
-                conn.partial = kept;
+                conn.partial.put(kept);
             }
         } else {
             self.pool.give(kept);
@@ -218,7 +215,7 @@ impl<H: Handler> Net<H> {
             && conn.demand == Demand::Flowing
         {
             // Behind the unit, too, if the handler has left that.
-            let kept = std::mem::take(&mut conn.partial);
+            let kept = conn.partial.take();
             self.pass_kept(handler, id, kept);
         }
     }
@@ -256,7 +253,7 @@ impl<H: Handler> Net<H> {
 
     fn read_behind_partial(&mut self, handler: &mut H, id: ConnId, buffer: &mut ReadBuffer) {
         let Some(conn) = self.conns.get_mut(id) else { return };
-        let mut kept = std::mem::take(&mut conn.partial);
+        let mut kept = conn.partial.take();
         let front = kept.len();
         if front > buffer.read_bytes_max {
             // Part of a large unit, or a large one that is left: it grows in its own buffer.
@@ -293,7 +290,7 @@ impl<H: Handler> Net<H> {
         if let Some(conn) = self.conns.get_mut(id)
             && conn.phase == Phase::Open
         {
-            conn.partial = kept;
+            conn.partial.put(kept);
         }
     }
 
@@ -302,7 +299,7 @@ impl<H: Handler> Net<H> {
         if let Some(conn) = self.conns.get_mut(id)
             && conn.partial.is_empty()
         {
-            conn.partial = Vec::new();
+            conn.partial.clear();
         }
     }
 
@@ -312,8 +309,8 @@ impl<H: Handler> Net<H> {
         let room = buffer.read_bytes_max.min(HEADER_BYTES_MAX);
         let Got::Bytes(len) = self.read(id, &mut buffer.bytes[..room]) else { return };
         let Some(conn) = self.conns.get_mut(id) else { return };
-        conn.partial.extend_from_slice(&buffer.bytes[..len]);
-        let header = match ProxyHeader::parse(&conn.partial) {
+        conn.partial.append(&buffer.bytes[..len], SMALL_BYTES);
+        let header = match ProxyHeader::parse(conn.partial.bytes()) {
             Ok(Some(header)) => header,
             Ok(None) => return,
             Err(error) => return self.fail(id, Closed::Error(error.into())),
@@ -321,7 +318,7 @@ impl<H: Handler> Net<H> {
         let header_len = header.len;
         conn.header_due = false;
         conn.client = ClientEnd::of_header(&header);
-        let mut behind = std::mem::take(&mut conn.partial);
+        let mut behind = conn.partial.take();
         behind.drain(..header_len);
         handler.proxied(self, id);
         let Some(conn) = self.conns.get(id) else { return };
@@ -354,7 +351,7 @@ impl<H: Handler> Net<H> {
         let Some(conn) = self.conns.get_mut(id) else { return };
         let Some(filtering) = conn.filter.as_mut() else { return };
         let is_paused = conn.demand == Demand::Paused;
-        let mut plain = std::mem::take(&mut conn.partial);
+        let mut plain = conn.partial.take();
         if plain.capacity() == 0 {
             plain = self.pool.take();
         }
@@ -380,7 +377,7 @@ impl<H: Handler> Net<H> {
             handler.ready(self, id);
             plain = match self.conns.get_mut(id) {
                 Some(conn) if conn.phase == Phase::Open && conn.demand != Demand::Paused => {
-                    std::mem::take(&mut conn.partial)
+                    conn.partial.take()
                 }
                 _ => return,
             };
