@@ -192,6 +192,22 @@ impl NatsConnection {
             })
         })
     }
+
+    /// The same for a call of JetStream, which not every server has.
+    fn wait_kept<T, F>(&self, call: F) -> Result<T, BusError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, BusError>> + Send + 'static,
+    {
+        self.wait(ANSWER_WITHIN, call).map_err(|error| match error {
+            BusError::Refused { .. } | BusError::TimedOut { .. }
+                if !self.client.server_info().jetstream =>
+            {
+                refused("the NATS server has no JetStream: start it with -js")
+            }
+            error => error,
+        })
+    }
 }
 
 fn ended() -> BusError {

@@ -11,7 +11,7 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, Stream};
 use bytes::Bytes;
 use futures_util::StreamExt;
 
-use super::{ANSWER_WITHIN, NatsConnection, refused};
+use super::{NatsConnection, refused};
 use crate::bus::check_size;
 use crate::{BusError, Log, LogEntry, LogLimits, Name};
 
@@ -41,7 +41,7 @@ impl NatsLog {
             ..Config::default()
         };
         let jetstream = connection.jetstream.clone();
-        let stream = connection.wait(ANSWER_WITHIN, async move {
+        let stream = connection.wait_kept(async move {
             jetstream.get_or_create_stream(config).await.map_err(refused)
         })?;
         Ok(Self { connection: Arc::clone(connection), subject, stream })
@@ -52,7 +52,7 @@ impl NatsLog {
         name: &Name,
     ) -> Result<Option<Self>, BusError> {
         let (jetstream, stream) = (connection.jetstream.clone(), stream_of(name));
-        let found = connection.wait(ANSWER_WITHIN, async move {
+        let found = connection.wait_kept(async move {
             match jetstream.get_stream(stream).await {
                 Ok(stream) => Ok(Some(stream)),
                 Err(error) => match error.kind() {
@@ -67,7 +67,7 @@ impl NatsLog {
 
     pub(super) fn delete(connection: &NatsConnection, name: &Name) -> Result<(), BusError> {
         let (jetstream, stream) = (connection.jetstream.clone(), stream_of(name));
-        connection.wait(ANSWER_WITHIN, async move {
+        connection.wait_kept(async move {
             match jetstream.delete_stream(stream).await {
                 Ok(_) => Ok(()),
                 Err(error) => match error.kind() {
@@ -96,7 +96,7 @@ impl Log for NatsLog {
     fn append(&self, entry: Bytes) -> Result<u64, BusError> {
         check_size(&entry)?;
         let (jetstream, subject) = (self.connection.jetstream.clone(), self.subject.clone());
-        self.connection.wait(ANSWER_WITHIN, async move {
+        self.connection.wait_kept(async move {
             let accepted = jetstream.publish(subject, entry).await.map_err(refused)?;
             Ok(accepted.await.map_err(refused)?.sequence)
         })
@@ -104,7 +104,7 @@ impl Log for NatsLog {
 
     fn read(&self, from: u64, entries_max: usize) -> Result<Vec<LogEntry>, BusError> {
         let stream = self.stream.clone();
-        self.connection.wait(ANSWER_WITHIN, async move {
+        self.connection.wait_kept(async move {
             let config = pull::Config {
                 deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: from.max(1) },
                 ack_policy: AckPolicy::None,

@@ -10,7 +10,7 @@ use async_nats::jetstream::kv::{
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 
-use super::{ANSWER_WITHIN, NatsConnection, refused};
+use super::{NatsConnection, refused};
 use crate::bus::check_size;
 use crate::{BusError, Expected, Name, Revision, Table, Value};
 
@@ -36,7 +36,7 @@ impl NatsTable {
             num_replicas: replicas,
             ..Config::default()
         };
-        let store = connection.wait(ANSWER_WITHIN, async move {
+        let store = connection.wait_kept(async move {
             match jetstream.get_key_value(bucket.clone()).await {
                 Ok(store) => Ok(store),
                 // Two programs may create it at once; both want the same.
@@ -54,7 +54,7 @@ impl NatsTable {
 impl Table for NatsTable {
     fn get(&self, key: &Name) -> Result<Option<Value>, BusError> {
         let (store, key) = (self.store.clone(), key.to_string());
-        self.connection.wait(ANSWER_WITHIN, async move {
+        self.connection.wait_kept(async move {
             let entry = store.entry(key).await.map_err(refused)?;
             let written = entry.filter(|entry| entry.operation == Operation::Put);
             Ok(written
@@ -65,7 +65,7 @@ impl Table for NatsTable {
     fn put(&self, key: &Name, value: Bytes, expected: Expected) -> Result<Revision, BusError> {
         check_size(&value)?;
         let (store, key) = (self.store.clone(), key.to_string());
-        self.connection.wait(ANSWER_WITHIN, async move {
+        self.connection.wait_kept(async move {
             let revision = match expected {
                 Expected::Any => store.put(&key, value).await.map_err(refused)?,
                 Expected::Absent => {
@@ -91,7 +91,7 @@ impl Table for NatsTable {
             };
         }
         let (store, key) = (self.store.clone(), key.to_string());
-        self.connection.wait(ANSWER_WITHIN, async move {
+        self.connection.wait_kept(async move {
             let revision = match expected {
                 Expected::Revision(Revision(revision)) => Some(revision),
                 _ => None,
@@ -103,7 +103,7 @@ impl Table for NatsTable {
 
     fn keys(&self) -> Result<Vec<Name>, BusError> {
         let store = self.store.clone();
-        let keys = self.connection.wait(ANSWER_WITHIN, async move {
+        let keys = self.connection.wait_kept(async move {
             let keys = store.keys().await.map_err(refused)?;
             keys.try_collect::<Vec<String>>().await.map_err(refused)
         })?;

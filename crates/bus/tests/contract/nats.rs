@@ -92,7 +92,10 @@ fn core_only() -> Verdict {
     bus.publish(&subject("core", "x"), Bytes::new())?;
     assert!(messages.next(Duration::from_secs(10))?.is_some());
     let error = bus.table(&name("core"), None).map(|_| ()).expect_err("no JetStream");
-    assert!(matches!(error, BusError::Refused { .. }), "{error:?}");
+    assert!(
+        matches!(&error, BusError::Refused { why } if why.contains("start it with -js")),
+        "{error:?}"
+    );
     Ok(())
 }
 

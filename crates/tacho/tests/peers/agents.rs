@@ -68,6 +68,15 @@ fn nats_at(port: u16, store: &Path) -> Result<Process, Failed> {
     Ok(server)
 }
 
+/// A server without JetStream, and its address.
+fn nats_that_keeps_nothing() -> Result<(Process, String), Failed> {
+    let port = free_port()?;
+    let mut command = Peer::NatsServer.command()?;
+    let server = start(command.args(["-a", "127.0.0.1", "-p", &port.to_string()]))?;
+    wait_for_port(port)?;
+    Ok((server, format!("nats://127.0.0.1:{port}")))
+}
+
 fn agent(bus: &str, name: &str, target: &str) -> Result<Process, Failed> {
     let mut command = Command::new(TACHO);
     command.args(["agent", "--bus", bus, "--name", name, "--threads", "1", "--label", "of=test"]);

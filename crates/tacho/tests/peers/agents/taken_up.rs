@@ -8,7 +8,10 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use super::{Process, agent, agents, begin, nats, record, small, start, wait_for_agents};
+use super::{
+    Process, agent, agents, begin, nats, nats_that_keeps_nothing, record, small, start,
+    wait_for_agents,
+};
 use crate::process::{free_port, wait_for_port, wait_until};
 use crate::{TACHO, Verdict};
 
@@ -189,6 +192,9 @@ pub(super) fn refused() -> Verdict {
     let (_other_server, other_bus, _other_store) = nats()?;
     std::fs::write(folder.path().join("resume.json"), text.replace(&bus, &other_bus))?;
     refuses("the bus has no log of the run")?;
+    let (_plain_server, plain_bus) = nats_that_keeps_nothing()?;
+    std::fs::write(folder.path().join("resume.json"), text.replace(&bus, &plain_bus))?;
+    refuses("JetStream")?;
     std::fs::write(
         folder.path().join("resume.json"),
         text.replace("\"run_id\": ", "\"run_id\": 1"),
