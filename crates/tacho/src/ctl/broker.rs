@@ -97,7 +97,7 @@ pub(super) fn status(client: &CtlClient) -> Result<Said, Failure> {
         ("clients connected", some("clients_connected")),
         ("sessions", some("sessions")),
         ("subscriptions", some("subscriptions")),
-        ("retained messages", some("retained")),
+        ("retained, with $SYS", some("retained")),
         ("messages in", some("messages_in")),
         ("messages out", some("messages_out")),
         ("messages waiting", some("waiting")),
