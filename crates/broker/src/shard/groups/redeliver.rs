@@ -175,7 +175,7 @@ impl Shard {
             if group == NO_GROUP {
                 continue;
             }
-            let left = left.or(self.sessions[slot].memberships.former());
+            let left = left.or_else(|| self.sessions[slot].memberships.former());
             let group = self.groups.find(group, left).map(Arc::clone);
             let is_journaled = is_durable && delivery.qos != QoS::AtMostOnce;
             let place = match &group {
