@@ -13,8 +13,8 @@ use crate::plan::Phase;
 use crate::sound;
 use crate::wire::{self, WireError};
 
-/// What is known of a run whose controller is gone. Its plan has one load: warm-ups, and at most one
-/// measured window.
+/// What is known of a run whose controller is gone. Its plan has one load: warm-ups, and at most
+/// one measured window.
 #[derive(Debug, Clone)]
 pub struct PastRun {
     /// Its phases.

@@ -1,7 +1,7 @@
 //! Input that is kept until more of it is there.
 
 /// Input of a connection that its handler has not consumed. Most connections have none for most of
-/// the time: it takes the place of a pointer, and the list's head is allocated with the first bytes.
+/// the time: it takes the place of a pointer, and the list's head comes with the first bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Kept(
     #[expect(clippy::box_collection, reason = "an idle connection is 16 bytes smaller")]

@@ -194,7 +194,11 @@ pub(super) fn refused() -> Verdict {
     refuses("the bus has no log of the run")?;
     let (_plain_server, plain_bus) = nats_that_keeps_nothing()?;
     std::fs::write(folder.path().join("resume.json"), text.replace(&bus, &plain_bus))?;
-    refuses("JetStream")?;
+    let output = resume(folder.path())?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() != Some(1) || !said.contains("start it with -js") {
+        return Err(format!("{}: {said}", output.status).into());
+    }
     std::fs::write(
         folder.path().join("resume.json"),
         text.replace("\"run_id\": ", "\"run_id\": 1"),
