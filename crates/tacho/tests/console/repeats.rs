@@ -175,8 +175,9 @@ fn a_ladder_of_a_scenario_file_is_repeated_by_the_file_or_by_its_copy() {
     // A step that was disturbed is there twice, the second time at once or behind the others.
     let steps = |run: &Value| {
         let steps = run["summary"]["steps"].as_array().cloned().unwrap_or_default();
+        let mut seen = BTreeSet::new();
         let labels = steps.iter().map(|step| step["label"].to_string());
-        labels.collect::<BTreeSet<_>>()
+        labels.filter(|label| seen.insert(label.clone())).collect::<Vec<_>>()
     };
     // Each step has its course, as a single run has.
     let mut events = console.events("/runs/20260101-a/steps/2/events");
