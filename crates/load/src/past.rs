@@ -137,14 +137,14 @@ impl PastShare {
 
 /// Whether these are the first phases of the plan, with its load as a whole, which is the only one.
 fn fits(begun: &LoadBegun, phases: &[Phase]) -> bool {
-    let is_load = |phase: &&Phase| matches!(phase, Phase::WarmUp { .. } | Phase::Measure { .. });
+    let is_load = |phase: &&Phase| phase.is_load();
     let before = phases.iter().take_while(|phase| !is_load(phase)).count();
     let loads = phases.iter().skip(before).take_while(is_load);
     let warm_ups = loads.clone().take_while(|phase| matches!(phase, Phase::WarmUp { .. })).count();
     let loads = loads.count().min(warm_ups + 1);
-    let behind = phases.iter().skip(before + loads);
+    let mut behind = phases.iter().skip(before + loads);
     loads > 0
-        && behind.filter(is_load).count() == 0
+        && !behind.any(Phase::is_load)
         && begun.phases.len() == before + loads
         && begun
             .phases

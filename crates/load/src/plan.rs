@@ -311,6 +311,13 @@ pub enum Phase {
     Disconnect,
 }
 
+impl Phase {
+    /// Whether messages go by their schedules.
+    pub(crate) const fn is_load(&self) -> bool {
+        matches!(self, Self::WarmUp { .. } | Self::Measure { .. })
+    }
+}
+
 impl Default for Plan {
     /// One thread, no clients, no phases.
     fn default() -> Self {

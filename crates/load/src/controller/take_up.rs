@@ -82,7 +82,6 @@ impl Controller {
     }
 
     fn is_load(&self, phase: usize) -> bool {
-        let phase = self.context.plan.phases.get(phase);
-        matches!(phase, Some(Phase::WarmUp { .. } | Phase::Measure { .. }))
+        self.context.plan.phases.get(phase).is_some_and(Phase::is_load)
     }
 }
