@@ -40,7 +40,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         scenario: "takeover",
-        vars: &["clients=10", "first_takeover=500ms", "takeovers=1", "over=300ms", "drain=1s"],
+        vars: &["clients=10", "first_takeover=500ms", "takeovers=1", "over=300ms", "drain=5s"],
         hold: "2s",
         // Version 2.0.11 closes first connections without a word.
         headlines: &[("takeover_told", 0.0, 100.0), ("takeover_served_99", 0.0, ANY)],
@@ -50,7 +50,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         scenario: "churn",
-        vars: &["clients=40", "share=0.25", "pause=100ms", "pairs=5", "rate=50", "drain=1s"],
+        vars: &["clients=40", "share=0.25", "pause=100ms", "pairs=5", "rate=50", "drain=5s"],
         hold: "2s",
         headlines: &[("connects_per_second", 1.0, 10.0)],
         actions: &[("clients", 10), ("given_up", 0)],
@@ -59,7 +59,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         scenario: "retained-flood",
-        vars: &["topics=100", "subscribers=3", "after=500ms", "bystanders=2", "drain=500ms"],
+        vars: &["topics=100", "subscribers=3", "after=500ms", "bystanders=2", "drain=5s"],
         hold: "1500ms",
         headlines: &[("retained_complete", 100.0, 100.0), ("last_retained", 0.0, ANY)],
         actions: &[("clients", 3), ("retained_expected", 300), ("retained", 300), ("complete", 3)],
@@ -84,7 +84,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         scenario: "wildcard",
-        vars: &["publishers=20", "filters=20", "watchers=1", "after=2s", "rate=20", "drain=500ms"],
+        vars: &["publishers=20", "filters=20", "watchers=1", "after=2s", "rate=20", "drain=5s"],
         hold: "4s",
         headlines: &[("cpu_per_message_before", 0.0, ANY), ("cpu_per_message_after", 0.0, ANY)],
         actions: &[("clients", 20), ("ready", 20)],
@@ -101,7 +101,7 @@ const CASES: [Case; 10] = [
             "slow=2",
             "after=1s",
             "pause=1s",
-            "drain=500ms",
+            "drain=5s",
         ],
         hold: "3s",
         headlines: &[("calm_p99_before", 0.0, ANY), ("calm_p99_during", 0.0, ANY)],
