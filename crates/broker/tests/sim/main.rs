@@ -39,6 +39,9 @@ const RULED_SEEDS: u64 = 80;
 /// Those that have found something about members of a group that may not have its messages any
 /// more: these went from one to another without end, or were lost for the others.
 const RULED_FOUND: [u64; 3] = [103_516, 502_396, 103_814];
+/// A persistent session with 3 messages queued, where 2 are allowed, becomes one that ends with its
+/// connection, at whose limits messages are dropped.
+const OVER_ITS_LIMIT: u64 = 50_307_906;
 /// Connections fuzzed in an ordinary test run.
 const FUZZ_SEEDS: u64 = 2_000;
 
@@ -92,6 +95,11 @@ fn whole_shards_keep_their_promises_odd_seeds() {
 
 fn durable(seed: u64) -> u64 {
     World::durable(seed).run().seen
+}
+
+#[test]
+fn messages_above_the_limit_stay_where_new_ones_begin_to_be_dropped() {
+    assert!(whole(OVER_ITS_LIMIT) > 0);
 }
 
 #[test]

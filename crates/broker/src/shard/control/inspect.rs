@@ -1,7 +1,5 @@
 //! What a shard holds, for simulations: is everything bounded, and is nothing left at the end?
 
-use tacho_session::Overflow;
-
 use crate::config::QueuePolicy;
 use crate::memory::exactly;
 use crate::shard::{Net, Shard, Shared};
@@ -143,11 +141,9 @@ impl Shard {
         };
         for (_, session) in self.sessions.iter() {
             let machine = &session.machine;
-            // What was routed before publishers knew that a queue is full exceeds its limit.
-            let is_soft = machine.overflow() == Overflow::Keep;
             let queue = self.session_limits_for(session.key(), session.journal.is_durable());
-            let queue_len_max = if is_soft { u64::MAX } else { queue.queue_len_max.into() };
-            let bytes_max = if is_soft { u64::MAX } else { queue.queue_bytes_max };
+            let (queue_len_max, bytes_max) =
+                session.queue_max(queue.queue_len_max.into(), queue.queue_bytes_max);
             let over = above("session queue", machine.queue_len() as u64, queue_len_max)
                 .or_else(|| above("bytes of a session queue", machine.queue_bytes(), bytes_max))
                 .or_else(|| {

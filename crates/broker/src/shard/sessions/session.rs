@@ -60,6 +60,9 @@ pub(in crate::shard) struct Session {
     /// Of its client's last PUBLISH.
     pub(in crate::shard) route_hint: RouteHint,
     pub(in crate::shard) trace: SessionTrace,
+    /// Messages and bytes in its queue when a policy began that drops some at its limits.
+    #[cfg(feature = "sim")]
+    kept_over: Option<Box<(usize, u64)>>,
 }
 
 /// Messages that a session's machine has dropped of those in its keeping.
@@ -117,6 +120,8 @@ impl Session {
             access: SessionAccess::default(),
             route_hint: RouteHint::default(),
             trace: SessionTrace::default(),
+            #[cfg(feature = "sim")]
+            kept_over: None,
         }
     }
 
@@ -285,10 +290,31 @@ impl Session {
         self.queue_policy
     }
 
-    /// Sets what becomes of messages at the limits of its queue.
+    /// Sets what becomes of messages at the limits of its queue. Those that are above them already
+    /// stay: they may have been acknowledged.
     pub(in crate::shard) fn set_queue_policy(&mut self, policy: QueuePolicy) {
+        #[cfg(feature = "sim")]
+        self.note_kept_over();
         self.queue_policy = policy;
         self.machine.set_overflow(overflow_of(policy));
+    }
+
+    #[cfg(feature = "sim")]
+    fn note_kept_over(&mut self) {
+        if self.machine.overflow() == Overflow::Keep {
+            self.kept_over = Some(Box::new((self.machine.queue_len(), self.machine.queue_bytes())));
+        }
+    }
+
+    /// Messages and bytes that may be in its queue; `u64::MAX` where publishers are held up, since
+    /// what was routed before they knew that it is full exceeds its limit.
+    #[cfg(feature = "sim")]
+    pub(in crate::shard) fn queue_max(&self, len_max: u64, bytes_max: u64) -> (u64, u64) {
+        if self.machine.overflow() == Overflow::Keep {
+            return (u64::MAX, u64::MAX);
+        }
+        let (len, bytes) = self.kept_over.as_deref().copied().unwrap_or_default();
+        (len_max.max(len as u64), bytes_max.max(bytes))
     }
 
     /// Whether its queue is full, and publishers have to keep messages for it.
