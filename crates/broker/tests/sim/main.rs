@@ -42,6 +42,9 @@ const RULED_FOUND: [u64; 3] = [103_516, 502_396, 103_814];
 /// A persistent session with 3 messages queued, where 2 are allowed, becomes one that ends with its
 /// connection, at whose limits messages are dropped.
 const OVER_ITS_LIMIT: u64 = 50_307_906;
+/// A publisher that was cut off repeats what it sent; its repetitions push the first copy of an
+/// older message out of a full queue, but not that of a newer one.
+const DROPPED_AND_REPEATED: u64 = 50_679_890;
 /// Connections fuzzed in an ordinary test run.
 const FUZZ_SEEDS: u64 = 2_000;
 
@@ -100,6 +103,11 @@ fn durable(seed: u64) -> u64 {
 #[test]
 fn messages_above_the_limit_stay_where_new_ones_begin_to_be_dropped() {
     assert!(whole(OVER_ITS_LIMIT) > 0);
+}
+
+#[test]
+fn a_message_that_a_full_queue_dropped_may_come_behind_newer_ones() {
+    assert!(whole(DROPPED_AND_REPEATED) > 0);
 }
 
 #[test]

@@ -12,6 +12,8 @@ use tacho_testkit::rng::Rng;
 
 /// Where the wall clock stands when the loops' clock is at 0.
 const UNIX_OFFSET_NS: u64 = 1_700_000_000_000_000_000;
+/// A queue that may hold this many messages does not fill up in a simulation.
+pub(crate) const NEVER_FULL: u32 = 100;
 
 pub(crate) const QOS: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
 
@@ -116,7 +118,7 @@ impl Durable {
         let level = if only_kills { Level::Written } else { Level::Fsynced };
         config.durability.persistent_level = level;
         config.durability.retained_level = level;
-        if config.limits.session_queue_len_max < 100 {
+        if config.limits.session_queue_len_max < NEVER_FULL {
             config.durability.session_queue_len_max = config.limits.session_queue_len_max;
         }
         let mut chance = |percent, max: u64| match rng.percent(percent) {

@@ -93,6 +93,8 @@ type Stream = (usize, u32, usize, usize, QoS, QoS);
 #[derive(Default)]
 pub(crate) struct Ledger {
     now: Moment,
+    /// Full queues of sessions may drop messages.
+    queues_drop: bool,
     pub(crate) messages: Vec<Message>,
     spans: Vec<Span>,
     copies: HashMap<(usize, u32, u32), Copies>,
@@ -111,6 +113,11 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
+    /// Whether full queues of sessions may drop messages.
+    pub(crate) fn new(queues_drop: bool) -> Self {
+        Self { queues_drop, ..Self::default() }
+    }
+
     /// Something happens: a new moment.
     pub(crate) fn tick(&mut self) -> Moment {
         self.now += 1;
@@ -176,13 +183,14 @@ impl Ledger {
         self.check_must_flags(viewer, &message, &spans, got, &said);
         // Else it may come because its publisher repeats it, behind newer ones: the subscription
         // was not there the first time, or subscribed with QoS 0, which reached no receiver, or not
-        // at all; or the broker refused it the first time, or it expired before it came.
+        // at all; or the broker refused it the first time, or a full queue dropped it, or it expired
+        // before it came.
         let was_there = spans.iter().any(|span| {
             let own = message.publisher == viewer.client;
             let wants = |wish: Wish| wish.qos != QoS::AtMostOnce && !(wish.no_local && own);
             let assured = || span.wishes(0).all(wants);
             let wanted = span.must_from < message.first_sent && message.first_sent < span.must_to;
-            let lasts = || message.expiry_s.is_none() && assured();
+            let lasts = || message.expiry_s.is_none() && !self.queues_drop && assured();
             wanted && !message.comes_late && (message.sends == 1 || lasts())
         });
         let copies = self.copies.entry((viewer.client, viewer.epoch, id)).or_default();
