@@ -183,7 +183,7 @@ impl Ledger {
         self.check_must_flags(viewer, &message, &spans, got, &said);
         // Else it may come because its publisher repeats it, behind newer ones: the subscription
         // was not there the first time, or subscribed with QoS 0, which reached no receiver, or not
-        // at all; or the broker refused it the first time, or a full queue dropped it, or it expired
+        // at all; or the broker refused it the first time, a full queue dropped it, or it expired
         // before it came.
         let was_there = spans.iter().any(|span| {
             let own = message.publisher == viewer.client;
