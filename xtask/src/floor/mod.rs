@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::shell;
 pub(crate) use pairs::PairsFigures;
-pub(crate) use process::{cpu_ns, now_ns, pin_self_to, raise_descriptor_limit};
+pub(crate) use process::{cpu_ns, now_ns, pin_self_to, raise_descriptor_limit, thread_cpu_ns};
 
 /// A 128-byte payload in an MQTT frame would be slightly longer; the floor counts frames.
 pub(crate) const FRAME_BYTES: usize = 128;

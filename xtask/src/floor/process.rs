@@ -42,7 +42,16 @@ pub(crate) fn raise_descriptor_limit() -> Result<()> {
 
 /// The monotonic clock.
 pub(crate) fn now_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
+    time_ns(ClockId::Monotonic)
+}
+
+/// CPU time of the calling thread.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    time_ns(ClockId::ThreadCPUTime)
+}
+
+fn time_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     let rest = u64::try_from(time.tv_nsec).unwrap_or_default();
     seconds * 1_000_000_000 + rest

@@ -67,8 +67,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     fs::create_dir_all(&folder).context("cannot make a folder")?;
     let started = utc_now()?;
     let broker = OperatedBroker::start(&tacho, &folder, (options.broker_cpu, options.sessions))?;
-    // On the broker's core, to which this thread is pinned since the start: a client on another one
-    // takes locks of the broker's sockets in the kernel.
+    // On the broker's core: a client on another one holds locks of the broker's sockets while the
+    // host stops its processor, and the broker spins in the kernel for 3 ms.
+    pin_self_to(&[options.broker_cpu])?;
     broker.populate(options.sessions)?;
     println!("{} sessions, {:.0} MiB", options.sessions, broker.rss_bytes()? as f64 / 1048576.0);
     pin_self_to(&[options.generator_cpu])?;

@@ -1,15 +1,15 @@
 //! How long this machine stops a thread.
 //!
-//! A host stops the virtual processors of its guests. Part of that time is not told as stolen and
-//! counts as CPU time of the thread that ran: a turn of the broker looks longer than it was.
+//! A host stops the virtual processors of its guests. The part of that time that it does not report
+//! as stolen counts as CPU time of the thread that ran: a turn of the broker looks longer than it
+//! was.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use rustix::time::{ClockId, clock_gettime};
 
-use crate::floor::pin_self_to;
+use crate::floor::{pin_self_to, thread_cpu_ns};
 
 /// Longest CPU time, in milliseconds, between two looks of a thread that only looks at the clocks,
 /// for so long and alone on this core.
@@ -17,20 +17,15 @@ pub(super) fn stop_cpu_ms_max(lasts: Duration, cpu: usize) -> Result<f64> {
     let looker = thread::spawn(move || -> Result<f64> {
         pin_self_to(&[cpu])?;
         let begun = Instant::now();
-        let (mut seen_ms, mut ms_max) = (thread_cpu_ms(), 0.0_f64);
+        let (mut seen_ns, mut ns_max) = (thread_cpu_ns(), 0);
         while begun.elapsed() < lasts {
-            let now_ms = thread_cpu_ms();
-            ms_max = ms_max.max(now_ms - seen_ms);
-            seen_ms = now_ms;
+            let now_ns = thread_cpu_ns();
+            ns_max = ns_max.max(now_ns - seen_ns);
+            seen_ns = now_ns;
         }
-        Ok(ms_max)
+        Ok(ns_max as f64 / 1e6)
     });
     looker.join().map_err(|_| anyhow!("the thread that looks at the clock panicked"))?
-}
-
-fn thread_cpu_ms() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use tacho_testkit::rng::Rng;
 /// Where the wall clock stands when the loops' clock is at 0.
 const UNIX_OFFSET_NS: u64 = 1_700_000_000_000_000_000;
 /// A queue that may hold this many messages does not fill up in a simulation.
-pub(crate) const NEVER_FULL: u32 = 100;
+const NEVER_FULL: u32 = 100;
 
 pub(crate) const QOS: [QoS; 3] = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce];
 
@@ -203,6 +203,18 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
+    /// Whether the queue of a session may get full.
+    pub(crate) fn queues_fill_up(&self) -> bool {
+        self.config.limits.session_queue_len_max < NEVER_FULL
+    }
+
+    /// Whether the full queue of a session may drop messages.
+    pub(crate) fn queues_drop(&self) -> bool {
+        let limits = &self.config.limits;
+        let policies = [limits.persistent_queue_full, limits.clean_queue_full];
+        self.queues_fill_up() && policies.iter().any(|policy| *policy != QueuePolicy::Refuse)
+    }
+
     pub(crate) fn new(rng: &mut Rng) -> Self {
         let shards = rng.between(1, 3) as usize;
         let clients = rng.between(2, 6);

@@ -7,14 +7,13 @@ mod output;
 
 use std::collections::BTreeMap;
 
-use tacho_broker::QueuePolicy;
 use tacho_broker::sim::{Cluster, OverLimit, Totals};
 use tacho_codec::{QoS, ReasonCode, Version};
 use tacho_journal::sim::Disk;
 
 use crate::client::{Client, Stage};
 use crate::ledger::{Ending, Ledger, Message, NEVER};
-use crate::setup::{NEVER_FULL, Nature, QOS, Setup, WILL, WILLS, Wish};
+use crate::setup::{Nature, QOS, Setup, WILL, WILLS, Wish};
 use crate::wire::{self, Opening, WillWish};
 pub(crate) use calm::let_shards_work;
 use tacho_testkit::rng::Rng;
@@ -73,10 +72,7 @@ impl World {
         let setup = draw(&mut rng);
         let disk = setup.durable.as_ref().map(|durable| Disk::new(durable.disk_seed));
         let cluster = setup.cluster(START_NS, disk.as_ref());
-        let limits = &setup.config.limits;
-        let policies = [limits.persistent_queue_full, limits.clean_queue_full];
-        let queues_drop = limits.session_queue_len_max < NEVER_FULL
-            && policies.iter().any(|policy| *policy != QueuePolicy::Refuse);
+        let ledger = Ledger::new(setup.queues_drop());
         let mut clients: Vec<Client> = Vec::new();
         for nature in &setup.natures {
             clients.push(Client::new(clients.len(), nature.clone()));
@@ -90,7 +86,7 @@ impl World {
             restored_queues: Vec::new(),
             earlier: BTreeMap::new(),
             clients,
-            ledger: Ledger::new(queues_drop),
+            ledger,
             retained: BTreeMap::new(),
             auditor: None,
             seen: 0,

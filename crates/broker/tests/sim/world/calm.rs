@@ -256,8 +256,8 @@ impl World {
         self.auditor = None;
         let mut refused = self.delete_retained(auditor, &[&RETAINED[..], &[WILL]].concat());
         // A client without a connection may have a full queue.
-        let limits = &self.setup.config.limits;
-        let may_refuse = limits.queues_bytes_max > 0 || limits.session_queue_len_max < 100;
+        let has_budget = self.setup.config.limits.queues_bytes_max > 0;
+        let may_refuse = has_budget || self.setup.queues_fill_up();
         assert!(refused.is_empty() || may_refuse, "deletions are refused: {refused:?}");
         for client in 0..self.clients.len() {
             self.disconnect(client);
