@@ -1,14 +1,16 @@
-//! The broker with its sessions.
+//! The broker with its sessions: durable ones, so that it can start again, and its longest turn is
+//! not one of those in which they were made.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::api::Api;
 use crate::bench::machine::{free_port, rss_bytes};
@@ -17,7 +19,8 @@ use crate::floor::pin_self_to;
 use crate::mqtt::{packet, push_text};
 use crate::shell;
 
-const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// For a start that reads all sessions, and for an end.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Connections that are made before the first of them is awaited.
 const AT_ONCE: u64 = 64;
 
@@ -27,7 +30,9 @@ pub(super) fn name(number: u64) -> String {
 }
 
 pub(super) struct OperatedBroker {
+    command: Command,
     child: Child,
+    cpu: usize,
     port: u16,
     socket: PathBuf,
 }
@@ -61,19 +66,37 @@ impl OperatedBroker {
         let mut command = shell::command(tacho);
         command.args(["broker", "--quiet", "--shards", "1", "--listen"]);
         command.arg(format!("127.0.0.1:{port}")).arg("--config").arg(&config);
-        command.arg("--management-socket").arg(&socket);
+        command.arg("--management-socket").arg(&socket).arg("--data-dir").arg(folder.join("data"));
         let log = fs::File::create(folder.join("broker.log")).context("cannot create a file")?;
-        pin_self_to(&[cpu])?;
-        let child = command.stdout(Stdio::null()).stderr(log).spawn();
-        let broker = Self { child: child.context("cannot start the broker")?, port, socket };
+        command.stdout(Stdio::null()).stderr(log);
+        let child = spawn(&mut command, cpu)?;
+        let broker = Self { command, child, cpu, port, socket };
+        broker.await_answer()?;
+        Ok(broker)
+    }
+
+    /// Ends the broker and starts it again with its sessions. Pins the calling thread to its core.
+    pub(super) fn restart(&mut self) -> Result<()> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)
+            .context("cannot end the broker")?;
         let begun = Instant::now();
-        while Api::new(&broker.socket).text("/status").is_err() {
+        while self.child.try_wait()?.is_none() {
+            ensure!(begun.elapsed() < START_TIMEOUT, "the broker does not end");
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.child = spawn(&mut self.command, self.cpu)?;
+        self.await_answer()
+    }
+
+    fn await_answer(&self) -> Result<()> {
+        let begun = Instant::now();
+        while Api::new(&self.socket).text("/status").is_err() {
             if begun.elapsed() > START_TIMEOUT {
-                bail!("the broker does not answer: see {}", folder.join("broker.log").display());
+                bail!("the broker does not answer: see broker.log beside {:?}", self.socket);
             }
             thread::sleep(Duration::from_millis(20));
         }
-        Ok(broker)
+        Ok(())
     }
 
     pub(super) const fn port(&self) -> u16 {
@@ -127,6 +150,11 @@ impl Drop for OperatedBroker {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn spawn(command: &mut Command, cpu: usize) -> Result<Child> {
+    pin_self_to(&[cpu])?;
+    command.spawn().context("cannot start the broker")
 }
 
 /// CONNECT of MQTT 5.0 for a session that never expires, and DISCONNECT.
