@@ -46,7 +46,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Counts since then; maxima are those of all time.
+    /// Counts since then; maxima are those since the broker's start.
     pub(super) const fn since(self, before: &Self) -> Self {
         Self { slow: self.slow - before.slow, ..self }
     }
