@@ -9,7 +9,7 @@ mod judge;
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,8 @@ use serde_json::Value;
 
 use crate::bench::machine::{Machine, Steal, free_port, utc_now, wait_until_idle};
 use crate::floor::{PairsFigures, pin_self_to};
+use crate::kept_record;
+use crate::own_child::OwnChild;
 use crate::shell;
 use judge::{Agreement, Conclusion, JUDGED, Round, RunFigures};
 
@@ -162,7 +164,7 @@ impl<'a> Bench<'a> {
     fn floor(&self, load: Load, broker: &Broker) -> Result<RunFigures> {
         let mut command = shell::command(&self.xtask);
         command.args(["floor", "pairs", &format!("127.0.0.1:{}", broker.port)]);
-        command.args(["--pid", &broker.child.id().to_string()]);
+        command.args(["--pid", &broker.child.0.id().to_string()]);
         command.args(["--rate", &load.rate().to_string(), "--qos", &load.qos.to_string()]);
         command.args(["--seconds", &self.options.seconds.to_string()]);
         command.args(["--cpu", &self.options.client_cpu.to_string()]);
@@ -185,7 +187,7 @@ impl<'a> Bench<'a> {
         command.args(["run", SCENARIO, "--quiet", "--threads", "1", "--timing", timing]);
         command.arg("--dir").arg(&dir);
         command.arg(format!("--broker=mqtt://127.0.0.1:{}", broker.port));
-        command.arg(format!("--broker-pid={}", broker.child.id()));
+        command.arg(format!("--broker-pid={}", broker.child.0.id()));
         command.arg(format!("--generator-cores={}", self.options.client_cpu));
         command.arg(format!("--var=qos={}", load.qos));
         command.arg(format!("--var=target_throughput={}", load.rate()));
@@ -218,7 +220,7 @@ impl<'a> Bench<'a> {
 
 /// A broker on its core, ended on drop.
 struct Broker {
-    child: Child,
+    child: OwnChild,
     port: u16,
 }
 
@@ -238,7 +240,7 @@ impl Broker {
         pin_self_to(&[options.broker_cpu])?;
         let child = command.spawn().context("cannot start the broker");
         pin_self_to(&[options.broker_cpu, options.client_cpu])?;
-        let broker = Self { child: child?, port };
+        let broker = Self { child: OwnChild(child?), port };
         let deadline = Instant::now() + Duration::from_secs(10);
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             if Instant::now() > deadline {
@@ -247,13 +249,6 @@ impl Broker {
             thread::sleep(Duration::from_millis(20));
         }
         Ok(broker)
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -266,9 +261,7 @@ fn write(
     table: &str,
 ) -> Result<PathBuf> {
     let machine = Machine::look();
-    let date = started.get(..10).unwrap_or(started);
-    let folder = shell::root().join("bench/runs").join(format!("{date}-{name}"));
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {folder:?}"))?;
+    let date = kept_record::date(started);
     let record = serde_json::json!({
         "schema_version": 1,
         "started_at": started,
@@ -279,7 +272,6 @@ fn write(
         "machine": machine,
         "agreements": agreements,
     });
-    let text = serde_json::to_string_pretty(&record).context("cannot write JSON")? + "\n";
     let readme = format!(
         "# The load generator against an independent client, {date}\n\n\
          `cargo xtask agreement`, started {started}, revision {}.\n\n\
@@ -294,8 +286,5 @@ fn write(
         options.client_cpu,
         options.seconds,
     );
-    for (name, text) in [("README.md", readme), ("results.json", text)] {
-        fs::write(folder.join(name), text).with_context(|| format!("cannot write {name}"))?;
-    }
-    Ok(folder)
+    kept_record::keep((name, started), readme, &record, Vec::new())
 }

@@ -15,12 +15,16 @@ mod failures;
 mod findings;
 #[cfg(target_os = "linux")]
 mod floor;
+#[cfg(target_os = "linux")]
+mod kept_record;
 #[cfg(any(target_os = "linux", feature = "results"))]
 mod markers;
 #[cfg(target_os = "linux")]
 mod mqtt;
 #[cfg(target_os = "linux")]
 mod operated;
+#[cfg(target_os = "linux")]
+mod own_child;
 mod peers;
 #[cfg(target_os = "linux")]
 mod results;

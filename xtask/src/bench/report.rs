@@ -1,10 +1,9 @@
 //! The record under `bench/runs`: tables, and the same as data.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::json;
 
 use super::Options;
@@ -14,7 +13,7 @@ use super::figures::{FURTHER, Figures, METRICS, number};
 use super::machine::Machine;
 use super::ratio;
 use super::target::Verdict;
-use crate::shell;
+use crate::kept_record;
 
 /// What a record says beside its figures.
 pub(super) struct About<'a> {
@@ -33,9 +32,6 @@ pub(super) fn write(
 ) -> Result<PathBuf> {
     let (options, started) = (about.options, about.started);
     let machine = Machine::look();
-    let date = started.get(..10).unwrap_or(started);
-    let folder = shell::root().join("bench/runs").join(format!("{date}-{}", options.name()));
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {folder:?}"))?;
     let record = json!({
         "schema_version": 1,
         "started_at": started,
@@ -47,16 +43,9 @@ pub(super) fn write(
         "targets": verdicts,
         "samples": figures.samples(),
     });
-    let text = serde_json::to_string_pretty(&record).context("cannot write JSON")?;
-    let files = [
-        ("README.md", readme(about, &machine, cases, figures, verdicts)),
-        ("results.json", text + "\n"),
-        ("results.csv", csv(figures)),
-    ];
-    for (name, text) in files {
-        fs::write(folder.join(name), text).with_context(|| format!("cannot write {name}"))?;
-    }
-    Ok(folder)
+    let readme = readme(about, &machine, cases, figures, verdicts);
+    let more = vec![("results.csv", csv(figures))];
+    kept_record::keep((options.name(), started), readme, &record, more)
 }
 
 /// The targets as a table.
@@ -88,7 +77,7 @@ fn readme(
 ) -> String {
     let (options, started) = (about.options, about.started);
     let set = options.set();
-    let mut text = format!("# {}, {}\n\n", set.title(), started.get(..10).unwrap_or(started));
+    let mut text = format!("# {}, {}\n\n", set.title(), kept_record::date(started));
     let _ = writeln!(
         text,
         "`cargo xtask bench{} --rounds {} --seconds {}`, started {started}, revision {}.\n",

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,14 @@ use crate::bench::machine::{free_port, rss_bytes};
 use crate::bench::metrics::largest;
 use crate::floor::pin_self_to;
 use crate::mqtt::{packet, push_text};
+use crate::own_child::OwnChild;
 use crate::shell;
 
-/// For a start that reads all sessions, and for an end.
+/// For a start that reads all sessions.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
+const END_S_MAX: u64 = 60;
+/// Beside the socket.
+const LOG: &str = "broker.log";
 /// Connections that are made before the first of them is awaited.
 const AT_ONCE: u64 = 64;
 
@@ -31,7 +35,7 @@ pub(super) fn name(number: u64) -> String {
 
 pub(super) struct OperatedBroker {
     command: Command,
-    child: Child,
+    child: OwnChild,
     cpu: usize,
     port: u16,
     socket: PathBuf,
@@ -67,7 +71,7 @@ impl OperatedBroker {
         command.args(["broker", "--quiet", "--shards", "1", "--listen"]);
         command.arg(format!("127.0.0.1:{port}")).arg("--config").arg(&config);
         command.arg("--management-socket").arg(&socket).arg("--data-dir").arg(folder.join("data"));
-        let log = fs::File::create(folder.join("broker.log")).context("cannot create a file")?;
+        let log = fs::File::create(folder.join(LOG)).context("cannot create a file")?;
         command.stdout(Stdio::null()).stderr(log);
         let child = spawn(&mut command, cpu)?;
         let broker = Self { command, child, cpu, port, socket };
@@ -77,13 +81,9 @@ impl OperatedBroker {
 
     /// Ends the broker and starts it again with its sessions. Pins the calling thread to its core.
     pub(super) fn restart(&mut self) -> Result<()> {
-        kill_process(Pid::from_child(&self.child), Signal::TERM)
+        kill_process(Pid::from_child(&self.child.0), Signal::TERM)
             .context("cannot end the broker")?;
-        let begun = Instant::now();
-        while self.child.try_wait()?.is_none() {
-            ensure!(begun.elapsed() < START_TIMEOUT, "the broker does not end");
-            thread::sleep(Duration::from_millis(20));
-        }
+        self.child.status_within(END_S_MAX)?.context("the broker does not end")?;
         self.child = spawn(&mut self.command, self.cpu)?;
         self.await_answer()
     }
@@ -92,7 +92,8 @@ impl OperatedBroker {
         let begun = Instant::now();
         while Api::new(&self.socket).text("/status").is_err() {
             if begun.elapsed() > START_TIMEOUT {
-                bail!("the broker does not answer: see broker.log beside {:?}", self.socket);
+                let log = self.socket.with_file_name(LOG);
+                bail!("the broker does not answer: see {}", log.display());
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -131,7 +132,7 @@ impl OperatedBroker {
     }
 
     pub(super) fn rss_bytes(&self) -> Result<u64> {
-        rss_bytes(self.child.id())
+        rss_bytes(self.child.0.id())
     }
 
     pub(super) fn turns(&self) -> Result<Turns> {
@@ -145,16 +146,9 @@ impl OperatedBroker {
     }
 }
 
-impl Drop for OperatedBroker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn spawn(command: &mut Command, cpu: usize) -> Result<Child> {
+fn spawn(command: &mut Command, cpu: usize) -> Result<OwnChild> {
     pin_self_to(&[cpu])?;
-    command.spawn().context("cannot start the broker")
+    Ok(OwnChild(command.spawn().context("cannot start the broker")?))
 }
 
 /// CONNECT of MQTT 5.0 for a session that never expires, and DISCONNECT.

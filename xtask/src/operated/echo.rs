@@ -12,10 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::floor::{pin_self_to, thread_cpu_ns};
-
-/// As long as the messages of the load.
-type EchoedMessage = [u8; 128];
+use crate::floor::{FRAME_BYTES, pin_self_to, thread_cpu_ns};
 
 /// Longest CPU time, in milliseconds, that a bare echo of one message took on core `echo_cpu` while
 /// core `sender_cpu` was kept busy with sending, for so long.
@@ -40,7 +37,7 @@ pub(super) fn echo_cpu_ms_max(
 
 fn echo_ms_max(mut stream: TcpStream) -> Result<f64> {
     stream.set_nodelay(true)?;
-    let mut message: EchoedMessage = [0; _];
+    let mut message = [0; FRAME_BYTES];
     let (mut seen_ns, mut ns_max) = (thread_cpu_ns(), 0);
     while stream.read_exact(&mut message).is_ok() {
         stream.write_all(&message).context("cannot echo")?;
@@ -53,7 +50,7 @@ fn echo_ms_max(mut stream: TcpStream) -> Result<f64> {
 
 fn send_for(mut stream: TcpStream, lasts: Duration) -> Result<()> {
     stream.set_nodelay(true)?;
-    let mut message: EchoedMessage = [0; _];
+    let mut message = [0; FRAME_BYTES];
     let begun = Instant::now();
     while begun.elapsed() < lasts {
         stream.write_all(&message).context("cannot send")?;

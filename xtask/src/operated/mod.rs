@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::bench::machine::{Machine, utc_now};
 use crate::floor::{pin_self_to, raise_descriptor_limit};
+use crate::kept_record;
 use crate::shell;
 use api::Api;
 use asked::Asker;
@@ -64,14 +65,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     fs::create_dir_all(&folder).context("cannot make a folder")?;
     let started = utc_now()?;
-    let mut broker =
-        OperatedBroker::start(&tacho, &folder, (options.broker_cpu, options.sessions))?;
+    let broker = OperatedBroker::start(&tacho, &folder, (options.broker_cpu, options.sessions))?;
     // On the broker's core: a client on another one holds locks of the broker's sockets while the
     // host stops its processor, and the broker spins in the kernel for 3 ms.
     pin_self_to(&[options.broker_cpu])?;
     broker.populate(options.sessions)?;
     let made_ms_max = broker.turns()?.cpu_max_s * 1e3;
-    broker.restart()?;
     println!(
         "{} sessions, {:.0} MiB; the longest turn while they were made: {made_ms_max:.2} ms of CPU",
         options.sessions,
@@ -88,12 +87,25 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let conclusion = OperatedBounds::of(&rounds);
     println!("{conclusion}");
     if let Some(name) = &options.record {
+        let machine = Machine::look();
         let record = json!({
-            "schema_version": 1, "started_at": started, "machine": Machine::look(),
+            "schema_version": 1, "started_at": started, "machine": machine,
             "sessions": options.sessions, "rate_in_per_s": options.rate, "pages": pages,
             "turn_cpu_ms_max_made": made_ms_max, "rounds": rounds, "conclusion": conclusion,
         });
-        keep(name, (&started, options), &conclusion, &record)?;
+        let text = format!(
+            "# A broker that is operated, {}\n\n`cargo xtask operated`, started {started}, \
+             revision {}. {}, {} cores. {} sessions whose clients are away, {} messages/s in; \
+             requests go through all of the management API.\n\n{conclusion}\n",
+            kept_record::date(&started),
+            machine.revision,
+            machine.cpu,
+            machine.cores,
+            options.sessions,
+            options.rate,
+        );
+        let folder = kept_record::keep((name, &started), text, &record, Vec::new())?;
+        println!("record: {}", folder.display());
     }
     conclusion.result()
 }
@@ -173,28 +185,4 @@ impl Loads<'_> {
             verdict: summary["verdict"].as_str().unwrap_or("unknown").to_owned(),
         })
     }
-}
-
-/// Keeps a record of this name under bench/runs.
-fn keep(
-    name: &str,
-    (started, options): (&str, &Options),
-    conclusion: &OperatedBounds,
-    record: &Value,
-) -> Result<()> {
-    let machine = Machine::look();
-    let date = started.get(..10).unwrap_or(started);
-    let folder = shell::root().join("bench/runs").join(format!("{date}-{name}"));
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {folder:?}"))?;
-    let text = format!(
-        "# A broker that is operated, {date}\n\n`cargo xtask operated`, started {started}, revision \
-         {}. {}, {} cores. {} sessions whose clients are away, {} messages/s in; requests go \
-         through all of the management API.\n\n{conclusion}\n",
-        machine.revision, machine.cpu, machine.cores, options.sessions, options.rate,
-    );
-    fs::write(folder.join("README.md"), text).context("cannot write README.md")?;
-    let text = serde_json::to_string_pretty(record).context("cannot write JSON")? + "\n";
-    fs::write(folder.join("results.json"), text).context("cannot write results.json")?;
-    println!("record: {}", folder.display());
-    Ok(())
 }

@@ -7,7 +7,7 @@ mod verdict;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 
 use crate::bench::machine::{Machine, free_port, utc_now};
 use crate::floor::{pin_self_to, raise_descriptor_limit};
+use crate::kept_record;
+use crate::own_child::OwnChild;
 use crate::shell;
 use flat::{Look, Trend};
 
@@ -134,7 +136,7 @@ impl Soak<'_> {
         let errors = self.folder.join("stderr.txt");
         command.stderr(fs::File::create(&errors).context("cannot create a file")?);
         pin_self_to(&[self.options.generator_cpu])?;
-        let mut child = SoakChild(command.spawn().context("cannot start the load")?);
+        let mut child = OwnChild(command.spawn().context("cannot start the load")?);
         let mut looks = Vec::new();
         let begun = Instant::now();
         while child.0.try_wait().context("cannot wait for the load")?.is_none() {
@@ -191,9 +193,7 @@ impl Soak<'_> {
             "p99_us": lasted.p99_us,
         });
         let table = flat::table(&trends);
-        let date = started.get(..10).unwrap_or(started);
-        let folder = shell::root().join("bench/runs").join(format!("{date}-{}", self.options.name));
-        fs::create_dir_all(&folder).with_context(|| format!("cannot create {folder:?}"))?;
+        let date = kept_record::date(started);
         let capacity = capacity
             .map_or_else(String::new, |found| format!(", half of {found} that it sustains"));
         let text = format!(
@@ -210,9 +210,8 @@ impl Soak<'_> {
             verdict::of_run(&lasted.summary),
             verdict::sentence(&why_not),
         );
-        fs::write(folder.join("README.md"), text).context("cannot write README.md")?;
-        let text = serde_json::to_string_pretty(&record).context("cannot write JSON")? + "\n";
-        fs::write(folder.join("results.json"), text).context("cannot write results.json")?;
+        let name = (self.options.name.as_str(), started);
+        let folder = kept_record::keep(name, text, &record, Vec::new())?;
         println!("{table}\nlost: {lost}\nrecord: {}", folder.display());
         if !why_not.is_empty() {
             bail!("{}", verdict::sentence(&why_not));
@@ -223,7 +222,7 @@ impl Soak<'_> {
 
 /// The broker with all its listeners and a data directory.
 struct SoakBroker {
-    child: SoakChild,
+    child: OwnChild,
     /// By the name of the target.
     urls: [(&'static str, String); 3],
 }
@@ -243,7 +242,7 @@ impl SoakBroker {
         let log = fs::File::create(path("broker.log")).context("cannot create a file")?;
         command.stdout(Stdio::null()).stderr(log);
         pin_self_to(&[soak.options.broker_cpu])?;
-        let child = SoakChild(command.spawn().context("cannot start the broker")?);
+        let child = OwnChild(command.spawn().context("cannot start the broker")?);
         wait_for(tcp, &path("broker.log"))?;
         let urls = [("tcp", at("mqtt", tcp)), ("tls", at("mqtts", tls)), ("ws", at("ws", ws))];
         Ok(Self { child, urls })
@@ -260,14 +259,4 @@ fn wait_for(port: u16, log: &Path) -> Result<()> {
         thread::sleep(Duration::from_millis(20));
     }
     Ok(())
-}
-
-/// A child process that is ended on drop.
-struct SoakChild(Child);
-
-impl Drop for SoakChild {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::runs::OwnChild;
+use crate::own_child::OwnChild;
 
 /// Seconds that a foreign program has to end when it is asked to.
 const GRACE_S: u64 = 5;

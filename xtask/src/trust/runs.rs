@@ -4,14 +4,13 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::responder::{ResponderOptions, Testimony};
+use crate::own_child::OwnChild;
 use crate::shell;
 
 /// Where the programs are, and the cores they run on.
@@ -64,7 +63,7 @@ impl Laboratory {
         let mut command = shell::command(&self.tacho);
         command.args([subcommand, "symmetric", "--quiet", "--threads", "1"]);
         command.arg(format!("--broker=mqtt://127.0.0.1:{}", responder.port));
-        command.arg(format!("--broker-pid={}", responder.child.id()));
+        command.arg(format!("--broker-pid={}", responder.child.0.id()));
         command.arg(format!("--generator-cores={}", self.generator_cpu));
         command
     }
@@ -109,33 +108,9 @@ fn wait(mut child: OwnChild, seconds_max: u64) -> Result<Option<i32>> {
     Ok(child.status_within(seconds_max)?.and_then(|status| status.code()))
 }
 
-/// A child that ends with its owner.
-pub(super) struct OwnChild(pub(super) Child);
-
-impl OwnChild {
-    /// Waits for its end, at most for this long.
-    pub(super) fn status_within(&mut self, seconds_max: u64) -> Result<Option<ExitStatus>> {
-        let deadline = Instant::now() + Duration::from_secs(seconds_max);
-        loop {
-            match self.0.try_wait().context("cannot wait for a child")? {
-                Some(status) => return Ok(Some(status)),
-                None if Instant::now() > deadline => return Ok(None),
-                None => thread::sleep(Duration::from_millis(50)),
-            }
-        }
-    }
-}
-
-impl Drop for OwnChild {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A responder, ended on drop.
+/// A responder.
 pub(super) struct ResponderProcess {
-    child: Child,
+    child: OwnChild,
     output: BufReader<ChildStdout>,
     pub(super) port: u16,
 }
@@ -144,29 +119,20 @@ impl ResponderProcess {
     fn start(mut command: Command, options: &ResponderOptions) -> Result<Self> {
         command.args(["trust", "responder"]).args(options.arguments());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().context("cannot start the responder")?;
-        let stdout = child.stdout.take().context("the responder's output is not piped")?;
+        let mut child = OwnChild(command.spawn().context("cannot start the responder")?);
+        let stdout = child.0.stdout.take().context("the responder's output is not piped")?;
         let mut output = BufReader::new(stdout);
         let mut line = String::new();
         output.read_line(&mut line).context("cannot read the responder's port")?;
-        let port = line.trim().parse().with_context(|| format!("not a port: {line:?}"));
-        let mut process = Self { child, output, port: 0 };
-        process.port = port?;
-        Ok(process)
+        let port = line.trim().parse().with_context(|| format!("not a port: {line:?}"))?;
+        Ok(Self { child, output, port })
     }
 
     /// Ends it and returns its own record.
     pub(super) fn finish(mut self) -> Result<Testimony> {
-        drop(self.child.stdin.take());
+        drop(self.child.0.stdin.take());
         let mut line = String::new();
         self.output.read_line(&mut line).context("cannot read the responder's record")?;
         serde_json::from_str(&line).with_context(|| format!("not a record: {line:?}"))
-    }
-}
-
-impl Drop for ResponderProcess {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
