@@ -97,6 +97,8 @@ pub struct RawConfig {
     /// Keeps transparent huge pages, if the system has them; the program that runs the broker sees
     /// to it.
     pub huge_pages: Option<bool>,
+    /// Writes to many connections with one system call, where the system can.
+    pub io_uring: Option<bool>,
     /// Response information for 5.0 clients that request it: the beginning of their response
     /// topics. `{client_id}` is replaced by the client identifier.
     pub response_information: Option<String>,
@@ -149,13 +151,14 @@ pub struct RawConfig {
 }
 
 /// When a change of each key that is in no section takes effect.
-const KEYS: [(&str, Applies); 13] = [
+const KEYS: [(&str, Applies); 14] = [
     ("include", Applies::Restart),
     ("listen", Applies::Live),
     ("shards", Applies::Restart),
     ("allow_anonymous", Applies::Live),
     ("pin_shards", Applies::Restart),
     ("huge_pages", Applies::Restart),
+    ("io_uring", Applies::Restart),
     ("response_information", Applies::Restart),
     ("shared_subscription_strategy", Applies::Restart),
     ("metrics", Applies::Restart),
@@ -179,6 +182,8 @@ pub struct Config {
     /// Whether transparent huge pages stay on, if the system has them; the program that runs the
     /// broker sees to it.
     pub huge_pages: bool,
+    /// Whether shards write to many connections with one system call, where the system can.
+    pub io_uring: bool,
     /// Response information for 5.0 clients that request it.
     pub response_information: Option<String>,
     /// How shared subscriptions choose the member for a message.
@@ -288,6 +293,7 @@ impl RawConfig {
             shards,
             pin_shards: self.pin_shards.unwrap_or(false),
             huge_pages: self.huge_pages.unwrap_or(false),
+            io_uring: self.io_uring.unwrap_or(true),
             response_information,
             shared_strategy: self.shared_subscription_strategy.unwrap_or_default(),
             metrics: self.metrics,
@@ -405,7 +411,7 @@ impl Config {
         });
         let bridges: String = self.bridges.iter().map(BridgeConfig::describe).collect();
         format!(
-            "listen = [{}]\nshards = {}\npin_shards = {}\nhuge_pages = {}\nallow_anonymous = {}\n\
+            "listen = [{}]\nshards = {}\npin_shards = {}\nhuge_pages = {}\nio_uring = {}\nallow_anonymous = {}\n\
              shared_subscription_strategy = \"{}\"\n{response}{metrics}{outputs}{data_dir}sys_interval_s = {}\n\n\
              [tls]\ncheck_s = {}\n\n[limits]\n{limits}\n[overload]\n{overload}\
              \n{named}{durability}{others}{bridges}",
@@ -413,6 +419,7 @@ impl Config {
             self.shards,
             self.pin_shards,
             self.huge_pages,
+            self.io_uring,
             self.listeners.iter().any(Listener::needs_consent),
             self.shared_strategy.name(),
             self.sys_interval_s,

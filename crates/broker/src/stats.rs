@@ -353,8 +353,10 @@ counters! {
     busy_ns_total,
     /// Read calls on sockets.
     reads_total,
-    /// Write calls on sockets.
+    /// Writes to sockets.
     writes_total,
+    /// System calls that made several of these writes.
+    write_batches_total,
     /// Wakeups sent to other shards.
     wakes_total,
 }

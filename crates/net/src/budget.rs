@@ -132,6 +132,14 @@ impl TurnBudget {
         !self.is_spent
     }
 
+    /// How many units of about `unit_ns` are left, as of the last look at the clock.
+    pub(crate) fn units_left(&self, unit_ns: u64) -> u64 {
+        if self.lasts_ns > 0 {
+            return self.lasts_ns / unit_ns;
+        }
+        self.ends_ns.saturating_sub(self.seen_ns) / unit_ns
+    }
+
     /// Whether nothing is left: further work waits for the next turn.
     #[must_use]
     #[inline]

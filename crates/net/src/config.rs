@@ -43,6 +43,11 @@ pub struct LoopConfig {
     pub linger_ns: u64,
     /// Closed connections kept at a time; the oldest one is dropped for one more.
     pub lingering_max: usize,
+    /// Write to many connections with one system call, where [`probe_batch_writes`] says that the
+    /// system can. It makes long fan-outs cheaper.
+    ///
+    /// [`probe_batch_writes`]: crate::probe_batch_writes
+    pub batch_writes: bool,
     /// Poll without ever sleeping: precise, and occupies a whole core.
     pub spin: bool,
     /// The CPU that [`Loop::run`](crate::Loop::run) pins its thread to. Ignored where the system
@@ -67,6 +72,7 @@ impl Default for LoopConfig {
             mailbox_high_len: 64 * 1024,
             linger_ns: 1_000_000_000,
             lingering_max: 4096,
+            batch_writes: false,
             spin: false,
             cpu: None,
         }

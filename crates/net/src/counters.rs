@@ -32,6 +32,8 @@ pub struct Counters {
     pub read_bytes: u64,
     /// Writes to sockets.
     pub writes: u64,
+    /// System calls that made several of these writes.
+    pub write_batches: u64,
     /// Bytes written to sockets.
     pub written_bytes: u64,
     /// Wake-ups sent to other shards.

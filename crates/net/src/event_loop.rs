@@ -6,6 +6,7 @@ use std::time::Duration;
 use mio::{Events, Poll, Token};
 
 use crate::alarm::Alarm;
+use crate::batch::WriteBatch;
 use crate::clock;
 use crate::config::LoopConfig;
 use crate::conn::{Conn, Phase};
@@ -35,6 +36,7 @@ pub struct Loop<H: Handler> {
     /// The thread's timer slack was minimised, for [`Next::Rest`].
     slack_minimised: bool,
     cpu: Option<usize>,
+    batch_writes: bool,
 }
 
 impl<H: Handler> Loop<H> {
@@ -63,6 +65,7 @@ impl<H: Handler> Loop<H> {
             spin: config.spin,
             slack_minimised: false,
             cpu: config.cpu,
+            batch_writes: config.batch_writes,
         })
     }
 
@@ -73,6 +76,10 @@ impl<H: Handler> Loop<H> {
     pub fn run(mut self, handler: &mut H) -> io::Result<()> {
         if let Some(cpu) = self.cpu {
             bind_to_cpus(&[cpu])?;
+        }
+        if self.batch_writes {
+            // On this thread, to which it belongs.
+            self.net.batch = WriteBatch::new().ok().map(Box::new);
         }
         self.net.now_ns = clock::now_ns();
         handler.started(&mut self.net);

@@ -34,9 +34,8 @@
 //! Under messaging workloads about nine tenths of a broker's CPU time is the kernel's: TCP, and
 //! waking threads. Batching is therefore the lever: one read and one write per connection and turn,
 //! one lock and one wake-up per target shard and turn. `cargo xtask floor` measures the kernel's
-//! share for the same sockets and frames without a broker. The interface of [`Handler`] (input per
-//! connection in, output buffers and a list of dirty connections out) would also fit a
-//! completion-based backend such as io_uring.
+//! share for the same sockets and frames without a broker. Where the system has io_uring, many
+//! writes of a turn share a system call ([`LoopConfig::batch_writes`]).
 //!
 //! # Filters
 //!
@@ -66,6 +65,7 @@ pub mod tls;
 pub mod ws;
 
 mod alarm;
+mod batch;
 mod budget;
 mod catch_up;
 mod closing;
@@ -98,6 +98,7 @@ mod unit;
 mod virtual_socket;
 mod writing;
 
+pub use batch::probe_batch_writes;
 pub use budget::TurnBudget;
 pub use config::LoopConfig;
 pub use conn::{Closed, ConnId};

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use mio::{Registry, Token};
 
+use crate::batch::WriteBatch;
 use crate::budget::TurnBudget;
 use crate::catch_up::{CatchUp, LATE_NS};
 use crate::config::LoopConfig;
@@ -226,6 +227,8 @@ pub struct Net<H: Handler> {
     /// Turns like the last one that the connections which it has left ready or unwritten need.
     pub(crate) turns_due: usize,
     pub(crate) budget: TurnBudget,
+    /// `None` where writes are made one after the other.
+    pub(crate) batch: Option<Box<WriteBatch>>,
     pub(crate) catch_up: CatchUp,
     /// Bytes of output and of incomplete input held at present.
     pub(crate) buffered_bytes: usize,
@@ -276,6 +279,7 @@ impl<H: Handler> Net<H> {
             last_turn_ns: 0,
             turns_due: 0,
             budget: TurnBudget::new(config.turn_ns_max),
+            batch: None,
             catch_up: CatchUp::default(),
             buffered_bytes: 0,
             unit_len: 0,

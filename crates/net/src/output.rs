@@ -210,6 +210,24 @@ impl<S: AsRef<[u8]>> Output<S> {
         result
     }
 
+    /// Takes all output out, if it is in one buffer. [`restore`](Self::restore) it.
+    #[inline]
+    pub(crate) fn take_whole(&mut self) -> Option<Vec<u8>> {
+        if self.tail.is_empty() || self.pieces().is_some() {
+            return None;
+        }
+        Some(std::mem::take(&mut self.tail))
+    }
+
+    /// Puts a buffer back of which the first `taken` bytes are written. Nothing was appended
+    /// meanwhile.
+    #[inline]
+    pub(crate) fn restore(&mut self, buffer: Vec<u8>, taken: usize, pool: &mut BufferPool) {
+        debug_assert!(self.is_empty(), "the output was taken whole");
+        self.tail = buffer;
+        self.advance_tail(taken, pool);
+    }
+
     /// One write, vectored if there is more than one piece.
     pub(crate) fn write_to(
         &mut self,
@@ -223,13 +241,19 @@ impl<S: AsRef<[u8]>> Output<S> {
         }
         let offered = self.tail.len();
         let taken = sink.write(&self.tail)?;
-        if taken == offered {
+        self.advance_tail(taken, pool);
+        Ok(Written { offered, taken })
+    }
+
+    /// Discards the first `taken` bytes of the tail, which comes first.
+    #[inline]
+    fn advance_tail(&mut self, taken: usize, pool: &mut BufferPool) {
+        if taken == self.tail.len() {
             pool.give(std::mem::take(&mut self.tail));
         } else if taken > 0 {
             self.seal();
             self.head.get_or_insert_default().written_bytes = taken;
         }
-        Ok(Written { offered, taken })
     }
 
     /// Discards the first `taken` bytes and returns the buffers that are written completely.

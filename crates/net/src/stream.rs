@@ -4,6 +4,8 @@
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use mio::event::Source;
@@ -44,6 +46,17 @@ impl Stream {
         if let (Self::Tcp(stream), Some(registry)) = (self, registry) {
             // Fails only for a socket that is not registered.
             let _ = registry.deregister(stream);
+        }
+    }
+
+    /// The kernel's socket.
+    #[cfg(target_os = "linux")]
+    #[inline]
+    pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Tcp(stream) => Some(stream.as_fd()),
+            #[cfg(feature = "sim")]
+            Self::Virtual(_) => None,
         }
     }
 

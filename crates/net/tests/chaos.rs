@@ -130,6 +130,7 @@ fn chaos_loses_nothing() {
                     listeners: vec![local()],
                     // Turns end after the least work that they do, or are unlimited.
                     turn_ns_max: seed % 2,
+                    batch_writes: seed > 2,
                     read_buffer_bytes: 700,
                     connections_per_turn_max: 3,
                     mails_per_turn_max: 2,

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use tacho_net::{Filter, LoopConfig, mailboxes};
+use tacho_net::{Filter, LoopConfig, mailboxes, probe_batch_writes};
 use tacho_testkit::net::*;
 
 /// Every byte is combined with a key that changes with every byte, separately per direction, so
@@ -171,6 +171,33 @@ fn decrypted_bytes_that_were_not_consumed_are_passed_again() {
     let mut client = server.client();
     write(&mut client, &encode(b"abcdefgh"));
     assert_eq!(encode(&read_exactly(&mut client, 8)), b"abcdefgh");
+}
+
+#[test]
+fn translated_output_leaves_in_batches() {
+    const CLIENTS: usize = 20;
+    let config = LoopConfig { batch_writes: true, ..LoopConfig::default() };
+    let server = start_config(config, filtered(Probe::default()));
+    let mut clients: Vec<_> = (0..CLIENTS).map(|_| server.client()).collect();
+    eventually("all are accepted", || server.ask(|_, net| net.connections()) == CLIENTS);
+    let mut got = vec![Vec::new(); CLIENTS];
+    for round in 0..10 {
+        server.ask(move |_, net| {
+            let conns: Vec<_> = net.open_connections().collect();
+            for conn in conns {
+                net.out(conn).extend_from_slice(&[round; 30]);
+            }
+        });
+        // Read at once, so that each round is a turn of its own.
+        for (client, got) in clients.iter_mut().zip(&mut got) {
+            got.extend(read_exactly(client, 30));
+        }
+    }
+    let expected: Vec<u8> = (0..10).flat_map(|round| [round; 30]).collect();
+    assert!(got.iter().all(|got| encode(got) == expected));
+    let counters = server.ask(|_, net| net.counters());
+    assert_eq!(counters.writes, 10 * CLIENTS as u64);
+    assert!(counters.write_batches > 0 || probe_batch_writes().is_err());
 }
 
 #[test]

@@ -479,6 +479,7 @@ const fn is_of_configuration(error: &StartError) -> bool {
 /// What the log says when the broker has started.
 struct About {
     shards: usize,
+    engine: String,
     listeners: Vec<Listener>,
     storage: String,
     bridges: String,
@@ -489,6 +490,7 @@ impl About {
     fn new(config: &Config) -> Self {
         Self {
             shards: config.shards,
+            engine: about_engine(config),
             listeners: config.listeners.clone(),
             storage: about_storage(config),
             bridges: about_bridges(config),
@@ -497,14 +499,14 @@ impl About {
     }
 
     fn log(self, broker: &Broker) {
-        let Self { shards, listeners, storage, bridges, access } = self;
+        let Self { shards, engine, listeners, storage, bridges, access } = self;
         let listeners: Vec<String> = listeners
             .into_iter()
             .zip(broker.addresses())
             .map(|(listener, &address)| Listener { address, ..listener }.to_string())
             .collect();
         tracing::info!(
-            "listening on {} with {shards} shards (epoll or kqueue), up to {} connections; \
+            "listening on {} with {shards} shards ({engine}), up to {} connections; \
              {storage}{access}{bridges}",
             listeners.join(", "),
             broker.connections_max(),
@@ -518,6 +520,16 @@ impl About {
         if let Some(url) = broker.management_url() {
             tracing::info!("management API at {url}/api/v1");
         }
+    }
+}
+
+/// How shards learn of events and write, as the log says it.
+fn about_engine(config: &Config) -> String {
+    let events = if cfg!(target_os = "linux") { "epoll" } else { "kqueue" };
+    match tacho_net::probe_batch_writes() {
+        _ if !config.io_uring => events.to_owned(),
+        Ok(()) => format!("{events}, writes with io_uring"),
+        Err(error) => format!("{events}, no io_uring: {error}"),
     }
 }
 

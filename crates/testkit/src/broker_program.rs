@@ -14,6 +14,8 @@ pub struct BrokerProgram {
     child: Child,
     /// What it says after the line with its address.
     pub log: Lines<BufReader<ChildStderr>>,
+    /// The line with its address.
+    pub said: String,
     /// Of its first listener.
     pub address: SocketAddr,
 }
@@ -28,8 +30,9 @@ impl BrokerProgram {
 
     /// The same of one that has been started, with the rest of its log.
     pub fn listening(child: Child, mut log: Lines<BufReader<ChildStderr>>) -> Self {
-        let address = listening_address(&line_with(&mut log, "listening on "));
-        Self { child, log, address }
+        let said = line_with(&mut log, "listening on ");
+        let address = listening_address(&said);
+        Self { child, log, said, address }
     }
 
     /// A client of it, by MQTT 5.0.

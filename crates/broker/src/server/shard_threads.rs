@@ -24,6 +24,7 @@ pub(super) fn loop_config(
     Ok(LoopConfig {
         listeners: listeners.map_err(|source| StartError::Shard { shard: id, source })?,
         cpu: if config.pin_shards { nth_usable_cpu(id) } else { None },
+        batch_writes: config.io_uring,
         ..loop_limits(config)
     })
 }

@@ -23,6 +23,7 @@ pub(crate) fn start(
     for (number, (thread, mailbox)) in context.here.clone().zip(boxes).enumerate() {
         let config = LoopConfig {
             spin: plan.timing == Timing::Spin,
+            batch_writes: true,
             cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[number % plan.cpus.len()]),
             ..LoopConfig::default()
         };

@@ -30,6 +30,7 @@ impl Shard {
         stats.busy_ns_total.set(counters.busy_ns);
         stats.reads_total.set(counters.reads);
         stats.writes_total.set(counters.writes);
+        stats.write_batches_total.set(counters.write_batches);
         stats.wakes_total.set(counters.wakes);
         stats.bytes_in_total.set(counters.read_bytes);
         stats.bytes_out_total.set(counters.written_bytes);
