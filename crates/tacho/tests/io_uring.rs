@@ -31,7 +31,7 @@ fn start(io_uring: bool) -> (BrokerProgram, u16) {
 fn write_batches(metrics: u16) -> f64 {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, metrics)).expect("connects");
     stream
-        .write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .expect("asks");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("is text");
