@@ -526,8 +526,10 @@ impl About {
 /// How shards learn of events and write, as the log says it.
 fn about_engine(config: &Config) -> String {
     let events = if cfg!(target_os = "linux") { "epoll" } else { "kqueue" };
+    if !config.io_uring {
+        return events.to_owned();
+    }
     match tacho_net::probe_batch_writes() {
-        _ if !config.io_uring => events.to_owned(),
         Ok(()) => format!("{events}, writes with io_uring"),
         Err(error) => format!("{events}, no io_uring: {error}"),
     }
