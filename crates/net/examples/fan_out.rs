@@ -13,7 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::thread;
 
-use rustix::time::{ClockId, clock_gettime};
+use tacho_net::clock::thread_cpu_ns;
 use tacho_net::{
     Closed, ConnId, Counters, Handler, Loop, LoopConfig, Net, Next, bind, mailboxes,
     probe_batch_writes, raise_fd_limit, usable_cpus,
@@ -87,11 +87,6 @@ fn measure(plan: Plan, batch_writes: bool) -> io::Result<Cost> {
     // Invariant: it panics only where the loop does.
     receiver.join().expect("the receiver has ended in order")?;
     sender.cost.ok_or_else(|| io::Error::other("the receiver has left before the end"))
-}
-
-fn thread_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 struct Sender {

@@ -87,7 +87,8 @@ pub(crate) fn on_machine_ns(at_ns: u64) -> u64 {
 }
 
 /// Nanoseconds of CPU time that the calling thread has used. Costs a system call.
-pub(crate) fn thread_cpu_ns() -> u64 {
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     (used.tv_sec as u64) * 1_000_000_000 + used.tv_nsec as u64
 }

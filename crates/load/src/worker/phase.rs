@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use rustix::time::{ClockId, clock_gettime};
 use tacho_net::{Net, clock};
 
 use super::Worker;
@@ -111,7 +110,7 @@ impl UsageMeter {
     /// taken so far.
     fn read(&mut self, cpu: Option<usize>, spin_ns: u64, rests: u64) -> ThreadUsage {
         let wall_ns = clock::now_ns();
-        let cpu_ns = thread_cpu_ns();
+        let cpu_ns = clock::thread_cpu_ns();
         let usage = ThreadUsage {
             cpu,
             wall_ns: wall_ns - self.wall_ns,
@@ -129,12 +128,6 @@ impl UsageMeter {
 /// the end of a load, before a controller orders the next phase, is of that phase.
 fn next_edge_ns(at_ns: u64, end_ns: u64) -> u64 {
     if at_ns >= end_ns { u64::MAX } else { (at_ns + SECOND_NS).min(end_ns) }
-}
-
-/// CPU time of the calling thread.
-pub(super) fn thread_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * SECOND_NS + time.tv_nsec as u64
 }
 
 impl Worker {

@@ -16,9 +16,9 @@
 //! tens of microseconds late (bench/runs/2026-11-23-timing) and its core is its own. Spinning is
 //! no work.
 
-use tacho_net::Next;
+use tacho_net::{Next, clock};
 
-use super::{Worker, phase};
+use super::Worker;
 use crate::plan::{Pace, Plan, Timing};
 
 /// Time from the start of one turn to the next, at first..
@@ -137,7 +137,7 @@ impl Worker {
             return next;
         }
         let spin_ns = self.spin.total_ns();
-        self.traffic.look(now_ns, || phase::thread_cpu_ns().saturating_sub(spin_ns));
+        self.traffic.look(now_ns, || clock::thread_cpu_ns().saturating_sub(spin_ns));
         let at_ns = match next {
             Next::At(at_ns) => at_ns,
             Next::Sleep => u64::MAX,
