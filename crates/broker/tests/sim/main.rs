@@ -45,6 +45,8 @@ const OVER_ITS_LIMIT: u64 = 50_307_906;
 /// A publisher that was cut off repeats what it sent; its repetitions push the first copy of an
 /// older message out of a full queue, but not that of a newer one.
 const DROPPED_AND_REPEATED: u64 = 50_679_890;
+/// A session is resumed with messages whose commit was not complete when they were first read.
+const READ_AGAIN: u64 = 71_002_009;
 /// Connections fuzzed in an ordinary test run.
 const FUZZ_SEEDS: u64 = 2_000;
 
@@ -128,6 +130,11 @@ fn bridged_shards_keep_their_promises() {
 #[test]
 fn ruled_shards_keep_to_their_rules() {
     run_share("ruled_shards", 0, 1, RULED_SEEDS, ruled::run);
+}
+
+#[test]
+fn messages_that_cannot_be_read_yet_are_read_a_moment_later() {
+    assert!(ruled::run(READ_AGAIN) > 0);
 }
 
 #[test]

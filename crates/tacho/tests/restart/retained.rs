@@ -4,7 +4,9 @@ use tacho_codec::{Publish, PublishProperties, QoS, UserPropertiesBuf};
 
 use crate::process::Process;
 
-/// They took 193 MB of disk: three segments of 64 MiB.
+/// They took 193 MB of disk: three segments of 64 MiB. Now the first is of 1 MiB, and at most two
+/// of 4 MiB are ready; on a slow disk another of 2 MiB is begun, since the first was used before
+/// it was zeroed.
 #[test]
 fn two_retained_messages_take_little_disk() {
     let directory = tempfile::tempdir().unwrap();
@@ -16,7 +18,7 @@ fn two_retained_messages_take_little_disk() {
     broker.stop();
     let files = std::fs::read_dir(directory.path()).unwrap();
     let bytes: u64 = files.map(|file| file.unwrap().metadata().unwrap().len()).sum();
-    assert!(bytes > 0 && bytes < 8 << 20, "{bytes} bytes");
+    assert!(bytes > 0 && bytes <= 11 << 20, "{bytes} bytes");
     let broker = Process::on(directory.path(), &["--shards", "1"]);
     let mut subscriber = broker.connected("subscriber");
     subscriber.subscribe("#", QoS::AtLeastOnce);
