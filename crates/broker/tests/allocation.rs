@@ -1,9 +1,11 @@
 //! In steady state a publish costs one allocation and a delivery none, whatever the QoS. Incomplete
-//! packets take the memory that is counted for them, and large ones are put together once.
+//! packets take the memory that is counted for them, and large ones are put together once. An idle
+//! connection takes less than a kilobyte.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -360,4 +362,45 @@ fn a_large_publish_is_put_together_once_and_not_copied_again() {
         let twice = 2 * packet.len() as u64;
         assert!(made >= twice && made < twice + twice / 6, "{made} bytes per publish");
     }
+}
+
+/// Bytes per client that only connects, with one subscription to a topic of its own if it
+/// `subscribes`.
+fn idle_bytes(subscribes: bool) -> i64 {
+    // Just below the size of the tables: connections, directory of clients.
+    const CLIENTS: usize = 440;
+    const BEFORE: usize = 50;
+    let broker = TestBroker::start(1);
+    let mut streams = Vec::with_capacity(CLIENTS);
+    let mut before = 0;
+    for i in 0..CLIENTS {
+        if i == BEFORE {
+            before = LIVE_BYTES.load(Ordering::Relaxed);
+        }
+        let mut stream = TcpStream::connect(broker.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut ask = |question: &[u8], answer: &[u8]| {
+            stream.write_all(question).unwrap();
+            let mut received = vec![0; answer.len()];
+            stream.read_exact(&mut received).unwrap();
+            assert_eq!(received, answer);
+        };
+        let id = format!("{i:08}");
+        ask(format!("\x10\x14\0\x04MQTT\x04\x02\0\0\0\x08{id}").as_bytes(), b"\x20\x02\0\0");
+        if subscribes {
+            let subscribe = format!("\x0d\0\x01\0\x08{id}\x01");
+            ask(&[b"\x82", subscribe.as_bytes()].concat(), b"\x90\x03\0\x01\x01");
+        }
+        streams.push(stream);
+    }
+    (LIVE_BYTES.load(Ordering::Relaxed) - before) / (CLIENTS - BEFORE) as i64
+}
+
+#[test]
+fn an_idle_connection_takes_less_than_a_kilobyte() {
+    let _alone = ALONE.lock().unwrap();
+    let (idle, subscribed) = (idle_bytes(false), idle_bytes(true));
+    println!("{idle} bytes, {subscribed} with a subscription");
+    assert!(idle > 0 && idle < 1_000, "{idle} bytes");
+    assert!(subscribed < idle + 400, "{subscribed} bytes, {idle} without a subscription");
 }

@@ -19,7 +19,7 @@ pub(super) enum Kind {
     /// A scenario against a broker.
     Load { subject: Subject, load: Load },
     /// Memory per idle connection.
-    Idle { connections: u64 },
+    Idle { subject: Subject },
     /// Cost of a message among 100,000 filters.
     Routing(Routing),
     /// Time and memory of a million subscriptions.
@@ -72,7 +72,7 @@ impl Case {
     pub(super) fn is_of_tacho(&self) -> bool {
         match &self.kind {
             Kind::Floor { .. } | Kind::Disk => false,
-            Kind::Load { subject, .. } => subject.is_of_tacho(),
+            Kind::Load { subject, .. } | Kind::Idle { subject } => subject.is_of_tacho(),
             Kind::Attack { bare, .. } => !bare,
             Kind::Login { method, .. } => method.is_of_tacho(),
             _ => true,
@@ -123,11 +123,7 @@ pub(super) fn all() -> Vec<Case> {
             cases.push(closed(subject, qos));
         }
     }
-    cases.push(Case {
-        name: "tacho_idle_10k".to_owned(),
-        what: "10,000 connections with one subscription each: memory".to_owned(),
-        kind: Kind::Idle { connections: 10_000 },
-    });
+    cases.extend([tacho, Subject::Mosquitto].map(idle));
     cases.push(Case {
         name: "tacho_abuse_20k".to_owned(),
         what: "symmetric, QoS 1, 20K TPS, while 1,000 bad clients try".to_owned(),
@@ -246,6 +242,14 @@ pub(super) fn symmetric(subject: Subject, qos: u8, tps_k: u64) -> Case {
         name: format!("{}_qos{qos}_{tps_k}k", subject.name()),
         what: format!("symmetric 1000 to 1000, 128 B, QoS {qos}, {tps_k}K TPS (in + out)"),
         kind: Kind::Load { subject, load: symmetric_load(qos, tps_k) },
+    }
+}
+
+fn idle(subject: Subject) -> Case {
+    Case {
+        name: format!("{}_idle_10k", subject.name()),
+        what: "10,000 connections, without a subscription and with one each: memory".to_owned(),
+        kind: Kind::Idle { subject },
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Sample {
 }
 
 /// All metrics of runs, in table order.
-pub(super) const METRICS: [&str; 52] = [
+pub(super) const METRICS: [&str; 53] = [
     "cpu_us_per_message",
     "cpu_us_per_delivery",
     "tps",
@@ -38,6 +38,7 @@ pub(super) const METRICS: [&str; 52] = [
     "duplicates",
     "out_of_order",
     "rss_bytes_per_connection",
+    "rss_bytes_per_subscribed",
     "rss_bytes_per_subscription",
     "burst_us_p50",
     "burst_us_max",
@@ -113,6 +114,7 @@ impl Sample {
             ("turn_cpu_us_max", "us CPU of the longest turn"),
             ("lost", "lost"),
             ("rss_bytes_per_connection", "B/connection"),
+            ("rss_bytes_per_subscribed", "B with a subscription"),
             ("rss_bytes_per_subscription", "B/subscription"),
             ("burst_us_max", "us to the last"),
             ("subscribe_s", "s to subscribe"),

@@ -11,6 +11,7 @@ mod case_set;
 mod disk;
 mod durable;
 pub(crate) mod figures;
+mod idle;
 mod leavers;
 mod login;
 pub(crate) mod machine;

@@ -20,11 +20,18 @@ pub(super) struct Population {
 impl Population {
     /// Connects that many clients, one after the other.
     pub(super) fn connect(port: u16, clients: usize) -> Result<Self> {
+        let mut population = Self { streams: Vec::new(), scrap: vec![0; 64 * 1024] };
+        population.connect_more(port, clients)?;
+        Ok(population)
+    }
+
+    /// Connects so many more.
+    pub(super) fn connect_more(&mut self, port: u16, clients: usize) -> Result<()> {
         let broker = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let streams = (0..clients)
-            .map(|client| connect(broker, &format!("p{client}")))
-            .collect::<Result<_>>()?;
-        Ok(Self { streams, scrap: vec![0; 64 * 1024] })
+        for _ in 0..clients {
+            self.streams.push(connect(broker, &format!("p{}", self.streams.len()))?);
+        }
+        Ok(())
     }
 
     /// Subscribes every client to its filters at QoS 0, each SUBACK awaited; returns how long all

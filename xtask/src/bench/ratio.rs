@@ -6,13 +6,14 @@ use super::case::Case;
 use super::figures::{Figures, median, number};
 
 /// Metrics to compare where both programs have them. Lower is better, except for rates.
-const METRICS: [&str; 9] = [
+const METRICS: [&str; 10] = [
     "cpu_us_per_message",
     "tps",
     "generator_cpu_percent",
     "latency_us_p50",
     "latency_us_p99",
     "rss_bytes_per_connection",
+    "rss_bytes_per_subscribed",
     "rss_bytes_per_subscription",
     "restart_ms",
     "drained_per_s",

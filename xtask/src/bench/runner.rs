@@ -20,6 +20,7 @@ use super::attack::{self, Attack, Victim};
 use super::case::{Case, Kind, Load, Subject};
 use super::disk;
 use super::figures::Sample;
+use super::idle;
 use super::leavers::Leavers;
 use super::login::{self, Method, Programs, Site};
 use super::machine::{free_port, rss_bytes};
@@ -37,7 +38,7 @@ const BURST: &str = "bench/scenarios/burst.toml";
 const BURST_START: Duration = Duration::from_secs(11);
 
 /// More than it takes until free memory is given back to the system.
-const GIVEN_BACK: Duration = Duration::from_secs(5);
+pub(super) const GIVEN_BACK: Duration = Duration::from_secs(5);
 
 pub(super) struct Runner {
     options: Options,
@@ -86,7 +87,7 @@ impl Runner {
             Kind::Scaled { load, shards } => {
                 self.scaled(sample, &self.dir(case, round)?, load, *shards)
             }
-            Kind::Idle { connections } => self.idle(sample, &self.dir(case, round)?, *connections),
+            Kind::Idle { subject } => self.idle(sample, *subject),
             Kind::Routing(routing) => self.with_broker(|pid, port| {
                 routing::measure(sample, *routing, pid, port, self.options.seconds)
             }),
@@ -239,13 +240,9 @@ impl Runner {
         serde_json::from_str(&text).context("summary.json is not JSON")
     }
 
-    /// Starts Tacho's broker on its core, with further `arguments`.
-    fn start_broker(&self, arguments: &[String]) -> Result<(Running, u16)> {
-        let port = free_port()?;
+    /// Starts a broker that listens on this port, on its core.
+    fn start_broker(&self, mut command: Command, port: u16) -> Result<Running> {
         pin(&[self.options.broker_cpu])?;
-        let listen = format!("127.0.0.1:{port}");
-        let mut command = shell::command(&self.tacho);
-        command.args(["broker", "--quiet", "--listen", &listen, "--shards", "1"]).args(arguments);
         let child = command.spawn().context("cannot start the broker");
         // Later children belong to the generator.
         pin(&[self.options.generator_cpu])?;
@@ -257,41 +254,53 @@ impl Runner {
             }
             thread::sleep(Duration::from_millis(20));
         }
-        Ok((running, port))
+        Ok(running)
     }
 
+    /// With Tacho's broker.
     fn with_broker(&self, work: impl FnOnce(u32, u16) -> Result<Sample>) -> Result<Sample> {
         self.with_broker_and(&[], work)
     }
 
+    /// The same with further arguments.
     fn with_broker_and(
         &self,
         arguments: &[String],
         work: impl FnOnce(u32, u16) -> Result<Sample>,
     ) -> Result<Sample> {
-        let started = self.start_broker(arguments);
-        let result = started.and_then(|(broker, port)| work(broker.0.id(), port));
+        let port = free_port()?;
+        let listen = format!("127.0.0.1:{port}");
+        let mut command = shell::command(&self.tacho);
+        command.args(["broker", "--quiet", "--listen", &listen, "--shards", "1"]).args(arguments);
+        self.with_started(command, port, work)
+    }
+
+    fn with_mosquitto(&self, work: impl FnOnce(u32, u16) -> Result<Sample>) -> Result<Sample> {
+        let port = free_port()?;
+        let program = shell::find("mosquitto").context("no mosquitto on this machine")?;
+        let mut command = shell::command(&program);
+        command.arg("-c").arg(self.folder.join("mosquitto.conf")).args(["-p", &port.to_string()]);
+        self.with_started(command, port, work)
+    }
+
+    fn with_started(
+        &self,
+        command: Command,
+        port: u16,
+        work: impl FnOnce(u32, u16) -> Result<Sample>,
+    ) -> Result<Sample> {
+        let started = self.start_broker(command, port);
+        let result = started.and_then(|broker| work(broker.0.id(), port));
         pin(&[self.options.broker_cpu, self.options.generator_cpu])?;
         result
     }
 
-    fn idle(&self, mut sample: Sample, dir: &Path, connections: u64) -> Result<Sample> {
-        let vars = vec![("connections", connections.to_string())];
-        let load = Load { scenario: "bench/scenarios/idle.toml", vars };
-        self.with_broker(|pid, port| {
-            thread::sleep(Duration::from_millis(500));
-            let before = rss_bytes(pid)?;
-            let mut most = before;
-            let watch = || most = most.max(rss_bytes(pid).unwrap_or(0));
-            let summary = self.tacho_run(&load, dir, &running_broker(pid, port), watch)?;
-            let per_connection = (most - before) as f64 / connections as f64;
-            sample.set("rss_bytes_per_connection", Some(per_connection));
-            let connected = summary.get("clients_connected").and_then(Value::as_u64);
-            if connected != Some(connections + 2) {
-                bail!("only {connected:?} of {connections} clients were connected");
-            }
-            read_summary(sample, &summary)
-        })
+    fn idle(&self, sample: Sample, subject: Subject) -> Result<Sample> {
+        let work = |pid, port| idle::measure(sample, port, || rss_bytes(pid));
+        match subject {
+            Subject::Mosquitto => self.with_mosquitto(work),
+            _ => self.with_broker(work),
+        }
     }
 
     /// Figures are those of the concurrent clients, except for the duration of a burst.

@@ -103,16 +103,26 @@ pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
     }
     let p99 = "latency_us_p99";
     judge.one("p99 at 30K TPS, QoS 1", "tacho_qos1_30k", p99, "us", Some(AtMost(2000.0)));
-    judge.one(
-        "memory per idle connection with one subscription",
-        "tacho_idle_10k",
-        "rss_bytes_per_connection",
-        "bytes",
-        Some(AtMost(6.0 * 1024.0)),
-    );
+    judge_idle(&mut judge);
     judge_share_and_routes(&mut judge);
     judge_population(&mut judge);
     judge.verdicts
+}
+
+/// Memory of clients that do nothing.
+fn judge_idle(judge: &mut Judge<'_>) {
+    use Bound::AtMost;
+    let figures = judge.figures;
+    for (metric, of, limit) in [
+        ("rss_bytes_per_connection", "an idle connection", 1024.0),
+        ("rss_bytes_per_subscribed", "an idle connection with a subscription", 2048.0),
+    ] {
+        let target = format!("memory of {of}");
+        judge.one(&target, "tacho_idle_10k", metric, "bytes", Some(AtMost(limit)));
+        let of = |case| figures.median(case, metric);
+        let share = ratio(of("tacho_idle_10k"), of("mosquitto_idle_10k"));
+        judge.record(&format!("{target} against mosquitto"), share, TIMES, None);
+    }
 }
 
 /// The generator's share, and topics of which many subscriptions know.

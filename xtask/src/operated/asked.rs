@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::api::Api;
@@ -21,11 +22,11 @@ pub(super) struct Asker {
     thread: JoinHandle<Result<Requests>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Requests {
     pub(super) count: u64,
-    pub(super) slowest_us: u64,
-    pub(super) slowest_path: String,
+    slowest_us: u64,
+    slowest_path: String,
 }
 
 impl Asker {

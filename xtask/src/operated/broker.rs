@@ -41,19 +41,12 @@ pub(super) struct OperatedBroker {
     socket: PathBuf,
 }
 
-/// Turns of the event loop, so far.
+/// Turns of the event loop since the broker started.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turns {
     pub(super) cpu_max_s: f64,
     pub(super) units_max: f64,
     pub(super) slow: f64,
-}
-
-impl Turns {
-    /// Counts since then; maxima are those since the broker's start.
-    pub(super) const fn since(self, before: &Self) -> Self {
-        Self { slow: self.slow - before.slow, ..self }
-    }
 }
 
 impl OperatedBroker {

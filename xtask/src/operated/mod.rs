@@ -6,6 +6,7 @@ mod asked;
 mod broker;
 mod conclusion;
 mod echo;
+mod round;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,9 +22,10 @@ use crate::floor::{pin_self_to, raise_descriptor_limit};
 use crate::kept_record;
 use crate::shell;
 use api::Api;
-use asked::Asker;
+use asked::{Asker, Requests};
 use broker::OperatedBroker;
 use conclusion::OperatedBounds;
+use round::{LoadSeen, Round};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
@@ -89,7 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(name) = &options.record {
         let machine = Machine::look();
         let record = json!({
-            "schema_version": 1, "started_at": started, "machine": machine,
+            "schema_version": 2, "started_at": started, "machine": machine,
             "sessions": options.sessions, "rate_in_per_s": options.rate, "pages": pages,
             "turn_cpu_ms_max_made": made_ms_max, "rounds": rounds, "conclusion": conclusion,
         });
@@ -110,13 +112,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     conclusion.result()
 }
 
-/// What a load showed.
-struct LoadSeen {
-    p99_us: f64,
-    lost: u64,
-    verdict: String,
-}
-
 struct Loads<'a> {
     options: &'a Options,
     tacho: &'a Path,
@@ -125,37 +120,41 @@ struct Loads<'a> {
 }
 
 impl Loads<'_> {
-    /// A run without requests, one with, and a bare echo for as long as both. The broker starts
-    /// again before, since it knows its longest turn since it started only.
-    fn round(&mut self, number: usize, api: &Api) -> Result<Value> {
+    /// A run without requests and one with, in turn which is first, and a bare echo for as long as
+    /// both.
+    fn round(&mut self, number: usize, api: &Api) -> Result<Round> {
         let options = self.options;
-        self.broker.restart()?;
-        pin_self_to(&[options.generator_cpu])?;
-        let quiet = self.load(&format!("quiet-{number}"))?;
-        let before = self.broker.turns()?;
-        let asker = Asker::start(api, options.sessions);
-        let asked = self.load(&format!("asked-{number}"))?;
-        let requests = asker.end()?;
-        let turns = self.broker.turns()?.since(&before);
+        let alone_first = number.is_multiple_of(2);
+        let before = if alone_first { Some(self.load_alone(number)?) } else { None };
+        let (asked, requests) = self.load_asked(number, api)?;
+        let alone = match before {
+            Some(alone) => alone,
+            None => self.load_alone(number)?,
+        };
         let lasts = Duration::from_secs(2 * options.seconds);
         let cpus = (options.broker_cpu, options.generator_cpu);
-        let echo_ms_max = echo::echo_cpu_ms_max(lasts, cpus)?;
-        println!(
-            "p99 {:.0} us alone, {:.0} us with {} requests; longest turn {:.2} ms of CPU, \
-             longest bare echo {echo_ms_max:.2} ms",
-            quiet.p99_us,
-            asked.p99_us,
-            requests.count,
-            turns.cpu_max_s * 1e3
-        );
-        Ok(json!({
-            "p99_us_alone": quiet.p99_us, "p99_us_asked": asked.p99_us,
-            "verdict_alone": quiet.verdict, "verdict_asked": asked.verdict,
-            "lost": quiet.lost + asked.lost, "requests": requests.count,
-            "request_us_max": requests.slowest_us, "slowest_path": requests.slowest_path,
-            "turn_cpu_ms_max": turns.cpu_max_s * 1e3, "turn_units_max": turns.units_max,
-            "slow_turns": turns.slow, "echo_cpu_ms_max": echo_ms_max,
-        }))
+        let echo_cpu_ms_max = echo::echo_cpu_ms_max(lasts, cpus)?;
+        let round = Round { alone, asked, requests, echo_cpu_ms_max };
+        println!("{round}");
+        Ok(round)
+    }
+
+    fn load_alone(&mut self, number: usize) -> Result<LoadSeen> {
+        self.restart()?;
+        self.load(&format!("alone-{number}"))
+    }
+
+    fn load_asked(&mut self, number: usize, api: &Api) -> Result<(LoadSeen, Requests)> {
+        self.restart()?;
+        let asker = Asker::start(api, self.options.sessions);
+        let asked = self.load(&format!("asked-{number}"))?;
+        Ok((asked, asker.end()?))
+    }
+
+    /// The broker knows its longest turn since it started only.
+    fn restart(&mut self) -> Result<()> {
+        self.broker.restart()?;
+        pin_self_to(&[self.options.generator_cpu])
     }
 
     fn load(&self, name: &str) -> Result<LoadSeen> {
@@ -179,10 +178,14 @@ impl Loads<'_> {
         let text = fs::read(run.join("summary.json")).context("a run left no summary")?;
         let summary: Value = serde_json::from_slice(&text).context("summary.json")?;
         let figure = |path: &str| summary.pointer(path).and_then(Value::as_f64);
+        let turns = self.broker.turns()?;
         Ok(LoadSeen {
             p99_us: figure("/steps/0/latency_us/p99").context("a run has no p99")?,
             lost: figure("/steps/0/lost").unwrap_or(0.0) as u64,
             verdict: summary["verdict"].as_str().unwrap_or("unknown").to_owned(),
+            turn_cpu_ms_max: turns.cpu_max_s * 1e3,
+            turn_units_max: turns.units_max,
+            slow_turns: turns.slow,
         })
     }
 }
