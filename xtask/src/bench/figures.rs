@@ -75,7 +75,7 @@ pub(super) const METRICS: [&str; 53] = [
 ];
 
 /// Metrics with a table of their own, as few cases have them.
-pub(super) const FURTHER: &[&str] = METRICS.split_at(23).1;
+pub(super) const FURTHER: &[&str] = METRICS.split_at(24).1;
 
 /// All samples of a session.
 #[derive(Default)]
