@@ -2,7 +2,7 @@
 
 use super::attack::Attack;
 use super::login::Method;
-use super::routing::Routing;
+use super::routing::{Extent, RoutedLoad, Routing};
 
 /// One workload on one broker.
 #[derive(Clone)]
@@ -14,14 +14,14 @@ pub(super) struct Case {
 
 #[derive(Clone)]
 pub(super) enum Kind {
-    /// The echo floor at this many frames per second in.
-    Floor { rate: u64 },
+    /// The echo floor at this many frames per second in, between the halves of the sockets.
+    Floor { rate: u64, sockets: usize },
     /// A scenario against a broker.
     Load { subject: Subject, load: Load },
     /// Memory per idle connection.
     Idle { subject: Subject },
-    /// Cost of a message among 100,000 filters.
-    Routing(Routing),
+    /// Cost of a message among many filters.
+    Routing(RoutedLoad),
     /// Time and memory of a million subscriptions.
     Subscriptions,
     /// Repeated messages to 10,000 subscribers, with a scenario beside them.
@@ -219,7 +219,7 @@ fn routing() -> [Case; 4] {
     let case = |name: &str, what: &str, routing| Case {
         name: format!("tacho_routes_{name}"),
         what: format!("20K publishes/s among 100,000 filters: {what}"),
-        kind: Kind::Routing(routing),
+        kind: Kind::Routing(RoutedLoad { routing, extent: Extent::USUAL }),
     };
     [
         case("exact", "exact, 10,000 topics", Routing::Exact),
@@ -233,7 +233,7 @@ pub(super) fn floor(tps_k: u64) -> Case {
     Case {
         name: format!("floor_{tps_k}k"),
         what: format!("128-byte frames echoed without a broker, {tps_k}K in + out per second"),
-        kind: Kind::Floor { rate: tps_k * 500 },
+        kind: Kind::Floor { rate: tps_k * 500, sockets: 2_000 },
     }
 }
 

@@ -11,6 +11,7 @@ pub(super) enum CaseSet {
     Durability,
     Peers,
     Scaling,
+    Growth,
 }
 
 impl CaseSet {
@@ -22,6 +23,7 @@ impl CaseSet {
             Self::Durability => "durability",
             Self::Peers => "peers",
             Self::Scaling => "scaling",
+            Self::Growth => "growth",
         }
     }
 
@@ -32,6 +34,7 @@ impl CaseSet {
             Self::Durability => "Durability",
             Self::Peers => "Brokers side by side",
             Self::Scaling => "More shards",
+            Self::Growth => "Cost as work grows",
         }
     }
 
@@ -43,6 +46,7 @@ impl CaseSet {
             Self::Durability => " --durable".to_owned(),
             Self::Peers => " --peers".to_owned(),
             Self::Scaling => " --scaling".to_owned(),
+            Self::Growth => " --growth".to_owned(),
         }
     }
 }

@@ -11,6 +11,7 @@ mod case_set;
 mod disk;
 mod durable;
 pub(crate) mod figures;
+mod growth;
 mod idle;
 mod leavers;
 mod login;
@@ -64,14 +65,17 @@ pub(crate) struct Options {
     /// What 1, 2, 4 and 8 shards carry, each on a core of its own, the generator on the others
     #[arg(long, conflicts_with_all = ["durable", "peers"])]
     scaling: bool,
+    /// What a message costs as clients, the payload, topics or subscriptions grow
+    #[arg(long, conflicts_with_all = ["durable", "peers", "scaling"])]
+    growth: bool,
     /// Write the table of BENCHMARKING.md again from the newest record of logins, without measuring
     #[arg(long, conflicts_with_all = ["only", "durable", "quick", "against", "list"])]
     render: bool,
     /// List the cases and exit
     #[arg(long)]
     list: bool,
-    /// Last part of the record's name under bench/runs; speed, or durability with --durable, peers
-    /// with --peers, scaling with --scaling, login with --only login
+    /// Last part of the record's name under bench/runs; speed, or that of the chosen set of cases:
+    /// durability, peers, scaling, growth, login
     #[arg(long)]
     name: Option<String>,
     /// Another tacho program, such as a build of an earlier commit: every case of Tacho runs with
@@ -99,6 +103,8 @@ impl Options {
             CaseSet::Peers
         } else if self.scaling {
             CaseSet::Scaling
+        } else if self.growth {
+            CaseSet::Growth
         } else if self.only == [login::PART] {
             CaseSet::Logins
         } else {
@@ -126,6 +132,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         CaseSet::Durability => durable::all(),
         CaseSet::Peers => peers::all(&brokers),
         CaseSet::Scaling => scaling::all(),
+        CaseSet::Growth => growth::all(),
     };
     let cases: Vec<Case> = all.into_iter().filter(wanted).collect();
     if options.list {
@@ -146,6 +153,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         CaseSet::Speed | CaseSet::Logins | CaseSet::Peers => target::judge(&figures),
         CaseSet::Durability => target::judge_durability(&figures),
         CaseSet::Scaling => scaling::judge(&figures),
+        CaseSet::Growth => growth::judge(&figures),
     };
     if !options.only.is_empty() || options.peers {
         results.retain(|verdict| verdict.value.is_some());
@@ -156,13 +164,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.against.is_some() {
         print!("\n{}", ratio::table(&cases, &figures));
     }
-    let side_by_side = match options.peers {
-        true => peers::tables(&brokers, &figures),
-        false => String::new(),
+    let tables = match options.set() {
+        CaseSet::Peers => format!("## Brokers\n\n{}\n", peers::tables(&brokers, &figures)),
+        CaseSet::Growth => format!("## Ladders\n\n{}", growth::tables(&figures)),
+        _ => String::new(),
     };
-    print!("{side_by_side}");
+    print!("\n{tables}");
     if !options.quick {
-        let about = report::About { options: &options, started: &started, side_by_side };
+        let about = report::About { options: &options, started: &started, tables };
         let folder = report::write(&about, &cases, &figures, &results)?;
         println!("\nrecord: {}", folder.display());
         if options.name() == login::PART {

@@ -19,8 +19,8 @@ use crate::kept_record;
 pub(super) struct About<'a> {
     pub(super) options: &'a Options,
     pub(super) started: &'a str,
-    /// Tables of all brokers; empty without `--peers`.
-    pub(super) side_by_side: String,
+    /// Tables that only its set of cases has.
+    pub(super) tables: String,
 }
 
 /// Writes README.md, results.json and results.csv; returns their folder.
@@ -115,9 +115,7 @@ fn readme(
     if options.against.is_some() {
         let _ = writeln!(text, "## Against the other program\n\n{}", ratio::table(cases, figures));
     }
-    if options.peers {
-        let _ = writeln!(text, "## Brokers\n\n{}", about.side_by_side);
-    }
+    text.push_str(&about.tables);
     if machine.cores < 4 {
         text.push_str(
             "Two shards against one on cores of their own need a machine with four cores: not \
@@ -141,7 +139,7 @@ fn peers(set: CaseSet, machine: &Machine) -> String {
             `cargo xtask results` has them."
                 .to_owned()
         }
-        CaseSet::Scaling => String::new(),
+        CaseSet::Scaling | CaseSet::Growth => String::new(),
         CaseSet::Speed | CaseSet::Logins | CaseSet::Durability => format!(
             "Peer: {} with `set_tcp_nodelay true`, `persistence false`, everything else at its \
              default.",

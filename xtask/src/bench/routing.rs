@@ -12,11 +12,8 @@ use super::population::Population;
 use crate::floor::cpu_ns;
 use crate::mqtt::{connect, publish, subscribe, unsubscribe};
 
-/// Clients that subscribe, and filters of each: 100,000 filters.
-const CLIENTS: usize = 100;
-const FILTERS_PER_CLIENT: usize = 1000;
-/// Number of repeated topics.
-const TOPICS: usize = 10_000;
+/// Clients that receive; any others only subscribe.
+const RECEIVERS: usize = 100;
 /// Publishes per second, in batches of one millisecond.
 const RATE: u64 = 20_000;
 const TICK: Duration = Duration::from_millis(1);
@@ -26,9 +23,32 @@ const PAYLOAD: [u8; 16] = *b"0123456789abcdef";
 const FRAME_BYTES: u64 = 2 + 2 + TOPIC_BYTES + PAYLOAD.len() as u64;
 const TOPIC_BYTES: u64 = "s/000/0000/00000000".len() as u64;
 
+/// How many there are.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) clients: usize,
+    /// Of each client.
+    pub(super) filters: usize,
+    /// That are published to in turn.
+    pub(super) topics: usize,
+}
+
+impl Extent {
+    /// 100,000 filters.
+    pub(super) const USUAL: Self = Self { clients: RECEIVERS, filters: 1_000, topics: 10_000 };
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct RoutedLoad {
+    pub(super) routing: Routing,
+    pub(super) extent: Extent,
+}
+
 /// The filters, the published topics, and concurrent changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Routing {
+    /// One filter of each client, which matches all topics of its own.
+    Covered,
     /// Exact filters only.
     Exact,
     /// 30 % of the filters with a `+`, 10 % with a `#`; the same topics and receivers.
@@ -42,17 +62,18 @@ pub(super) enum Routing {
 /// Measures one variant against the broker with this process id.
 pub(super) fn measure(
     mut sample: Sample,
-    routing: Routing,
+    RoutedLoad { routing, extent }: RoutedLoad,
     pid: u32,
     port: u16,
     seconds: u64,
 ) -> Result<Sample> {
-    let mut population = Population::connect(port, CLIENTS)?;
-    population.subscribe(FILTERS_PER_CLIENT, |client, k| filter(routing, client, k))?;
+    let mut population = Population::connect(port, extent.clients)?;
+    population.subscribe(extent.filters, |client, k| filter(routing, client, k))?;
     population.unblock()?;
     let broker = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut load = RouteLoad {
         routing,
+        extent,
         population,
         publisher: connect(broker, "publisher")?,
         churner: connect(broker, "churner")?,
@@ -102,6 +123,9 @@ pub(super) fn subscribe_million(
 
 /// One of ten filters ends with a `#`, three with a `+`.
 fn filter(routing: Routing, client: usize, k: usize) -> String {
+    if routing == Routing::Covered {
+        return format!("s/{client:03}/#");
+    }
     let last = match (routing, k % 10) {
         (Routing::Wildcards | Routing::Unseen, 0) => "#",
         (Routing::Wildcards | Routing::Unseen, 1..=3) => "+",
@@ -112,6 +136,7 @@ fn filter(routing: Routing, client: usize, k: usize) -> String {
 
 struct RouteLoad {
     routing: Routing,
+    extent: Extent,
     population: Population,
     publisher: TcpStream,
     churner: TcpStream,
@@ -157,8 +182,12 @@ impl RouteLoad {
 
     fn topic(&self, seq: u64) -> String {
         // Spread over clients and filters: 7919 has no factor in common with the numbers of both.
-        let at = (seq as usize % TOPICS) * 7919 % (CLIENTS * FILTERS_PER_CLIENT);
-        let (client, k) = (at % CLIENTS, at / CLIENTS);
+        let turn = (seq as usize % self.extent.topics) * 7919;
+        let at = match self.routing {
+            Routing::Covered => turn % self.extent.topics,
+            _ => turn % (RECEIVERS * self.extent.filters),
+        };
+        let (client, k) = (at % RECEIVERS, at / RECEIVERS);
         if self.routing == Routing::Unseen {
             // Four of ten filters have a wildcard: the first ones.
             let k = k / 10 * 10 + k % 4;

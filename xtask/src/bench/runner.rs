@@ -73,7 +73,7 @@ impl Runner {
     pub(super) fn run(&self, case: &Case, round: usize) -> Result<Sample> {
         let sample = Sample::new(&case.name, round);
         match &case.kind {
-            Kind::Floor { rate } => self.floor(sample, *rate),
+            Kind::Floor { rate, sockets } => self.floor(sample, *rate, *sockets),
             Kind::Load { subject, load } => {
                 let dir = self.dir(case, round)?;
                 let core = self.options.broker_cpu;
@@ -126,9 +126,10 @@ impl Runner {
         Ok(dir)
     }
 
-    fn floor(&self, mut sample: Sample, rate: u64) -> Result<Sample> {
+    fn floor(&self, mut sample: Sample, rate: u64, sockets: usize) -> Result<Sample> {
         let mut command = shell::command(&self.xtask);
         command.args(["floor", "--rate", &rate.to_string()]);
+        command.args(["--sockets", &sockets.to_string()]);
         command.args(["--seconds", &self.options.seconds.to_string()]);
         command.args(["--server-cpu", &self.options.broker_cpu.to_string()]);
         command.args(["--client-cpu", &self.options.generator_cpu.to_string()]);
