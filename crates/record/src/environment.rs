@@ -84,6 +84,8 @@ impl Environment {
     pub fn entries(&self) -> Vec<(Property, PropertyValue)> {
         let mut entries = self.machine();
         entries.extend(self.run());
+        let batched = self.placement.batched_writes;
+        entries.extend(batched.map(|is| (Property::BatchedWrites, PropertyValue::flag(Some(is)))));
         entries.extend(self.control_group());
         entries.extend(self.interfaces.iter().map(|interface| {
             let Interface { name, mtu, speed_mbit_per_s } = interface.clone();

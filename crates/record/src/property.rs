@@ -59,6 +59,8 @@ pub enum Property {
     BackgroundCores,
     /// How the generator waits for the next due time.
     GeneratorTiming,
+    /// Whether the generator writes to many sockets with one system call.
+    BatchedWrites,
     /// Hash of the resolved scenario.
     ScenarioHash,
     /// Control group of the process.

@@ -75,6 +75,10 @@ pub struct Placement {
     /// Cores of the threads that collect samples and write files; empty when not pinned.
     #[serde(default)]
     pub background_cores: Vec<usize>,
+    /// Whether generator threads write to many sockets with one system call (io_uring); unknown
+    /// where agents write.
+    #[serde(default)]
+    pub batched_writes: Option<bool>,
 }
 
 /// How generator threads wait.

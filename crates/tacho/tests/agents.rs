@@ -33,6 +33,8 @@ fn scenarios_count_with_agents_as_without() {
         let agents = agents.unwrap_or_else(|| panic!("{}: {remarks:#?}", small.scenario));
         assert_eq!((&agents["count"], &agents["clock_error_us"]), (&2.into(), &0.into()));
         assert_eq!(record["placement"]["generator_threads"], 2, "{}", small.scenario);
+        let can_batch = tacho_net::probe_batch_writes().is_ok();
+        assert_eq!(record["placement"]["batched_writes"], can_batch, "{}", small.scenario);
         has_the_part_of_each_agent(&record, 2, small.scenario);
     }
 }

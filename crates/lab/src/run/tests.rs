@@ -52,6 +52,7 @@ fn facts() -> RunFacts {
             spin_budget_percent: Some(95),
             no_own_core: None,
             background_cores: vec![],
+            batched_writes: None,
         },
         vars: BTreeMap::new(),
         seed: 1,

@@ -33,6 +33,7 @@ statements! {
     Property::GeneratorThreads => [] "generator threads", "负载生成器线程";
     Property::BackgroundCores => [] "cores of background threads", "后台线程的核";
     Property::GeneratorTiming => [] "generator timing", "负载生成器计时方式";
+    Property::BatchedWrites => [] "generator writes with io_uring", "负载生成器用 io_uring 写入";
     Property::ScenarioHash => [] "scenario hash", "场景散列值";
     Property::ControlGroup => [] "control group", "控制组";
     Property::ControlGroupCores => [] "cores, by control group", "核数（控制组限制）";

@@ -33,6 +33,7 @@ pub(super) fn properties() -> Vec<Property> {
         Property::GeneratorThreads,
         Property::BackgroundCores,
         Property::GeneratorTiming,
+        Property::BatchedWrites,
         Property::ScenarioHash,
         Property::ControlGroup,
         Property::ControlGroupCores,

@@ -142,6 +142,7 @@ pub(super) fn environment() -> Environment {
         spin_budget_percent: Some(95),
         no_own_core: None,
         background_cores: vec![0],
+        batched_writes: Some(true),
     };
     let mut environment = tacho_lab::environment::read(placement, "");
     let words = ["tacho", "run", "symmetric", "--var", "qos=1", "--broker-cmd", "broker -p {port}"];

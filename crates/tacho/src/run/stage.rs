@@ -445,10 +445,9 @@ impl Stage {
     fn placement(&self, scenario: &Scenario) -> Placement {
         let local = self.brokers.iter().filter(|broker| broker.is_local());
         let pids: Vec<Option<u32>> = local.map(Broker::pid).collect();
-        let generator_cores = match &self.crew {
-            Some(crew) if !crew.is_local() => Vec::new(),
-            _ => self.cores.generator().to_vec(),
-        };
+        let is_elsewhere = self.crew.as_ref().is_some_and(|crew| !crew.is_local());
+        let generator_cores =
+            if is_elsewhere { Vec::new() } else { self.cores.generator().to_vec() };
         let one_machine = !pids.is_empty() && self.crew.as_ref().is_none_or(Crew::is_here);
         let threads = match &self.crew {
             Some(crew) => crew.fleet().threads(),
@@ -470,6 +469,7 @@ impl Stage {
             spin_budget_percent: spinning.budget_percent,
             no_own_core: spinning.no_own_core,
             background_cores: self.cores.of_bystanders(spinning.budget_percent.is_some()),
+            batched_writes: (!is_elsewhere).then(|| tacho_net::probe_batch_writes().is_ok()),
         }
     }
 }
