@@ -70,8 +70,8 @@ pub(crate) struct AgentArguments {
           value_parser = TimeSpan::parse)]
     unattended_max: TimeSpan,
 
-    /// For tests: take this machine's clock for one that is so many milliseconds ahead and runs so
-    /// many parts per million faster
+    /// For tests: take this machine's clock for one that is this many milliseconds ahead and runs
+    /// this many parts per million faster
     #[arg(long, value_name = "MS,PPM", help_heading = "Tests", value_parser = ClockSkew::parse,
           allow_hyphen_values = true)]
     clock_skew: Option<ClockSkew>,

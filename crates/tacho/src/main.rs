@@ -177,3 +177,28 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Help texts of a command and those below, as they are written.
+    fn texts(command: &clap::Command) -> Vec<String> {
+        let of_arguments = command.get_arguments().flat_map(|argument| {
+            [argument.get_help(), argument.get_long_help()].into_iter().flatten()
+        });
+        let own = [command.get_about(), command.get_long_about(), command.get_after_help()];
+        let here = own.into_iter().flatten().chain(of_arguments).map(ToString::to_string);
+        here.chain(command.get_subcommands().flat_map(texts)).collect()
+    }
+
+    /// It was the placeholder of `--provision`, and its help had a line break there.
+    #[test]
+    fn no_help_has_the_placeholder_that_clap_takes_for_a_line_break() {
+        let all = texts(&Cli::command());
+        assert!(all.len() > 100);
+        for text in all {
+            assert!(!text.contains("{n}"), "{text}");
+        }
+    }
+}

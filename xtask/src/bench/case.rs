@@ -2,7 +2,7 @@
 
 use super::attack::Attack;
 use super::login::Method;
-use super::routing::{Extent, RoutedLoad, Routing};
+use super::routing::{RoutedLoad, RoutedSizes, Routing};
 
 /// One workload on one broker.
 #[derive(Clone)]
@@ -219,7 +219,7 @@ fn routing() -> [Case; 4] {
     let case = |name: &str, what: &str, routing| Case {
         name: format!("tacho_routes_{name}"),
         what: format!("20K publishes/s among 100,000 filters: {what}"),
-        kind: Kind::Routing(RoutedLoad { routing, extent: Extent::USUAL }),
+        kind: Kind::Routing(RoutedLoad { routing, sizes: RoutedSizes::USUAL }),
     };
     [
         case("exact", "exact, 10,000 topics", Routing::Exact),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::case::{Case, Kind, Load, Subject};
 use super::figures::{Figures, number};
-use super::routing::{Extent, RoutedLoad, Routing};
+use super::routing::{RoutedLoad, RoutedSizes, Routing};
 use super::target::{Bound, Verdict};
 
 const CPU: &str = "cpu_us_per_message";
@@ -50,7 +50,7 @@ const LADDERS: [Ladder; 4] = [
         unit: "topics",
         what: "20K publishes/s to 100 subscriptions with a wildcard",
         sizes: &[100, 10_000, 1_000_000],
-        kind: |topics| routed(Routing::Covered, Extent { clients: 100, filters: 1, topics }),
+        kind: |topics| routed(Routing::Covered, RoutedSizes { clients: 100, filters: 1, topics }),
         has_floor: false,
         bound: Some(Bound::AtMost(GROWTH_MAX)),
     },
@@ -64,7 +64,7 @@ const LADDERS: [Ladder; 4] = [
             let clients = (subscriptions / 1_000).max(100);
             let filters = subscriptions / clients;
             let topics = (100 * filters).min(10_000);
-            routed(Routing::Exact, Extent { clients, filters, topics })
+            routed(Routing::Exact, RoutedSizes { clients, filters, topics })
         },
         has_floor: false,
         bound: Some(Bound::AtMost(GROWTH_MAX)),
@@ -86,8 +86,8 @@ fn symmetric(clients: (usize, usize), bytes: usize, rate: u64) -> Kind {
     Kind::Load { subject: Subject::Tacho { shards: 1 }, load: Load { scenario: "symmetric", vars } }
 }
 
-fn routed(routing: Routing, extent: Extent) -> Kind {
-    Kind::Routing(RoutedLoad { routing, extent })
+fn routed(routing: Routing, sizes: RoutedSizes) -> Kind {
+    Kind::Routing(RoutedLoad { routing, sizes })
 }
 
 impl Ladder {
@@ -210,11 +210,11 @@ mod tests {
     #[test]
     fn as_many_subscriptions_are_made_as_the_ladder_says() {
         for &size in LADDERS[3].sizes {
-            let Kind::Routing(RoutedLoad { extent, .. }) = (LADDERS[3].kind)(size) else {
+            let Kind::Routing(RoutedLoad { sizes, .. }) = (LADDERS[3].kind)(size) else {
                 panic!("another kind");
             };
-            assert_eq!(extent.clients * extent.filters, size);
-            assert!(extent.topics <= 100 * extent.filters, "every topic has a receiver");
+            assert_eq!(sizes.clients * sizes.filters, size);
+            assert!(sizes.topics <= 100 * sizes.filters, "every topic has a receiver");
         }
     }
 }

@@ -5,8 +5,8 @@ use std::thread;
 use anyhow::Result;
 
 use super::figures::Sample;
+use super::machine::MEMORY_BACK;
 use super::population::Population;
-use super::runner::GIVEN_BACK;
 
 /// Those that make what all share.
 const FIRST: usize = 100;
@@ -19,7 +19,7 @@ pub(super) fn measure(
     rss_bytes: impl Fn() -> Result<u64>,
 ) -> Result<Sample> {
     let settled = || {
-        thread::sleep(GIVEN_BACK);
+        thread::sleep(MEMORY_BACK);
         rss_bytes().map(|bytes| bytes as f64)
     };
     let mut population = Population::connect(port, FIRST)?;

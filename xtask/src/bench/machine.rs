@@ -10,6 +10,9 @@ use serde::Serialize;
 
 use crate::shell;
 
+/// More than it takes until a broker gives free memory back to the system.
+pub(super) const MEMORY_BACK: Duration = Duration::from_secs(5);
+
 /// Share of busy cores above which the machine is not idle.
 const IDLE_SHARE_MAX: f64 = 0.1;
 

@@ -25,7 +25,7 @@ const TOPIC_BYTES: u64 = "s/000/0000/00000000".len() as u64;
 
 /// How many there are.
 #[derive(Clone, Copy)]
-pub(super) struct Extent {
+pub(super) struct RoutedSizes {
     pub(super) clients: usize,
     /// Of each client.
     pub(super) filters: usize,
@@ -33,7 +33,7 @@ pub(super) struct Extent {
     pub(super) topics: usize,
 }
 
-impl Extent {
+impl RoutedSizes {
     /// 100,000 filters.
     pub(super) const USUAL: Self = Self { clients: RECEIVERS, filters: 1_000, topics: 10_000 };
 }
@@ -41,7 +41,7 @@ impl Extent {
 #[derive(Clone, Copy)]
 pub(super) struct RoutedLoad {
     pub(super) routing: Routing,
-    pub(super) extent: Extent,
+    pub(super) sizes: RoutedSizes,
 }
 
 /// The filters, the published topics, and concurrent changes.
@@ -62,18 +62,18 @@ pub(super) enum Routing {
 /// Measures one variant against the broker with this process id.
 pub(super) fn measure(
     mut sample: Sample,
-    RoutedLoad { routing, extent }: RoutedLoad,
+    RoutedLoad { routing, sizes }: RoutedLoad,
     pid: u32,
     port: u16,
     seconds: u64,
 ) -> Result<Sample> {
-    let mut population = Population::connect(port, extent.clients)?;
-    population.subscribe(extent.filters, |client, k| filter(routing, client, k))?;
+    let mut population = Population::connect(port, sizes.clients)?;
+    population.subscribe(sizes.filters, |client, k| filter(routing, client, k))?;
     population.unblock()?;
     let broker = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut load = RouteLoad {
         routing,
-        extent,
+        sizes,
         population,
         publisher: connect(broker, "publisher")?,
         churner: connect(broker, "churner")?,
@@ -136,7 +136,7 @@ fn filter(routing: Routing, client: usize, k: usize) -> String {
 
 struct RouteLoad {
     routing: Routing,
-    extent: Extent,
+    sizes: RoutedSizes,
     population: Population,
     publisher: TcpStream,
     churner: TcpStream,
@@ -182,10 +182,10 @@ impl RouteLoad {
 
     fn topic(&self, seq: u64) -> String {
         // Spread over clients and filters: 7919 has no factor in common with the numbers of both.
-        let turn = (seq as usize % self.extent.topics) * 7919;
+        let turn = (seq as usize % self.sizes.topics) * 7919;
         let at = match self.routing {
-            Routing::Covered => turn % self.extent.topics,
-            _ => turn % (RECEIVERS * self.extent.filters),
+            Routing::Covered => turn % self.sizes.topics,
+            _ => turn % (RECEIVERS * self.sizes.filters),
         };
         let (client, k) = (at % RECEIVERS, at / RECEIVERS);
         if self.routing == Routing::Unseen {

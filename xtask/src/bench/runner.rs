@@ -23,7 +23,7 @@ use super::figures::Sample;
 use super::idle;
 use super::leavers::Leavers;
 use super::login::{self, Method, Programs, Site};
-use super::machine::{free_port, rss_bytes};
+use super::machine::{MEMORY_BACK, free_port, rss_bytes};
 use super::partial::{SENT_BYTES, partial_packets};
 use super::routing;
 use super::scaling;
@@ -36,9 +36,6 @@ const MOSQUITTO_CONF: &str = "allow_anonymous true\nset_tcp_nodelay true\npersis
 
 const BURST: &str = "bench/scenarios/burst.toml";
 const BURST_START: Duration = Duration::from_secs(11);
-
-/// More than it takes until free memory is given back to the system.
-pub(super) const GIVEN_BACK: Duration = Duration::from_secs(5);
 
 pub(super) struct Runner {
     options: Options,
@@ -352,7 +349,7 @@ impl Runner {
             if held < clients as u64 {
                 bail!("only {held} of {clients} clients have sent their part");
             }
-            thread::sleep(GIVEN_BACK);
+            thread::sleep(MEMORY_BACK);
             let left = rss_bytes(pid)?.saturating_sub(before);
             let sent = (held as usize * SENT_BYTES) as f64;
             let per_byte = most.saturating_sub(before) as f64 / sent;

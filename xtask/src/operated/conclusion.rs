@@ -8,7 +8,7 @@ use std::fmt;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::round::{LoadSeen, Round};
+use super::round::{LoadSeen, OperatedRound};
 use crate::bench::figures::median;
 
 /// The longest turn, in CPU time.
@@ -33,7 +33,7 @@ pub(super) struct OperatedBounds {
 }
 
 impl OperatedBounds {
-    pub(super) fn of(rounds: &[Round]) -> Self {
+    pub(super) fn of(rounds: &[OperatedRound]) -> Self {
         let ratio = |of: fn(&LoadSeen) -> f64| {
             let median_of = |values| median(values).unwrap_or(f64::NAN);
             let asked = median_of(rounds.iter().map(|round| of(&round.asked)).collect());
@@ -98,8 +98,8 @@ mod tests {
     }
 
     /// A round of a load alone and one with requests: p99 and longest turn of each.
-    fn round(alone: (f64, f64), asked: (f64, f64)) -> Round {
-        Round {
+    fn round(alone: (f64, f64), asked: (f64, f64)) -> OperatedRound {
+        OperatedRound {
             alone: seen(alone.0, alone.1),
             asked: seen(asked.0, asked.1),
             requests: Requests::default(),

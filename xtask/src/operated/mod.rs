@@ -25,7 +25,7 @@ use api::Api;
 use asked::{Asker, Requests};
 use broker::OperatedBroker;
 use conclusion::OperatedBounds;
-use round::{LoadSeen, Round};
+use round::{LoadSeen, OperatedRound};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
@@ -122,7 +122,7 @@ struct Loads<'a> {
 impl Loads<'_> {
     /// A run without requests and one with, in turn which is first, and a bare echo for as long as
     /// both.
-    fn round(&mut self, number: usize, api: &Api) -> Result<Round> {
+    fn round(&mut self, number: usize, api: &Api) -> Result<OperatedRound> {
         let options = self.options;
         let alone_first = number.is_multiple_of(2);
         let before = if alone_first { Some(self.load_alone(number)?) } else { None };
@@ -134,7 +134,7 @@ impl Loads<'_> {
         let lasts = Duration::from_secs(2 * options.seconds);
         let cpus = (options.broker_cpu, options.generator_cpu);
         let echo_cpu_ms_max = echo::echo_cpu_ms_max(lasts, cpus)?;
-        let round = Round { alone, asked, requests, echo_cpu_ms_max };
+        let round = OperatedRound { alone, asked, requests, echo_cpu_ms_max };
         println!("{round}");
         Ok(round)
     }

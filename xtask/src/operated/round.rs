@@ -19,7 +19,7 @@ pub(super) struct LoadSeen {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Round {
+pub(super) struct OperatedRound {
     pub(super) alone: LoadSeen,
     pub(super) asked: LoadSeen,
     pub(super) requests: Requests,
@@ -27,7 +27,7 @@ pub(super) struct Round {
     pub(super) echo_cpu_ms_max: f64,
 }
 
-impl fmt::Display for Round {
+impl fmt::Display for OperatedRound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { alone, asked, requests, echo_cpu_ms_max } = self;
         write!(

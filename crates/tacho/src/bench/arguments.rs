@@ -84,7 +84,7 @@ pub(super) struct BenchPubArguments {
           default_value_t = false, default_missing_value = "true")]
     pub(super) retain: bool,
 
-    /// End after so many messages, over all clients
+    /// End after this many messages, over all clients
     #[arg(short = 'L', long, value_name = "N", conflicts_with = "duration",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) limit: Option<u64>,
@@ -174,7 +174,7 @@ pub(super) struct BenchConnection {
     )]
     pub(super) session_expiry: u32,
 
-    /// Begin of the client identifiers
+    /// Prefix of the client identifiers
     #[arg(long, value_name = "TEXT")]
     pub(super) prefix: Option<String>,
 

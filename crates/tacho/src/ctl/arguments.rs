@@ -11,7 +11,7 @@ const CODES: &str = "Exit codes: 0 done, 1 wrong usage or an unexpected error, 9
                      104 there is no such thing, it cannot be done so, or the key does not allow \
                      it, 112 the broker does not answer. docs/management.md has examples.";
 
-/// Look into a running broker, and operate it.
+/// Inspect and operate a running broker.
 ///
 /// On the broker's host and as its user it needs nothing: it finds the broker's Unix socket. Where
 /// several brokers run, --socket chooses one; by HTTP it needs --url and --key-file.
@@ -25,7 +25,7 @@ pub(crate) struct CtlArguments {
     #[arg(long, global = true)]
     pub(super) json: bool,
 
-    /// Repeat a command that looks, every so many seconds, until Ctrl-C
+    /// Repeat a command that changes nothing, every SECONDS seconds, until Ctrl-C
     #[arg(long, global = true, value_name = "SECONDS",
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) watch: Option<u64>,
@@ -59,27 +59,27 @@ impl CtlCommand {
 
 #[derive(Subcommand, Debug)]
 pub(super) enum CtlCommand {
-    /// The broker in a few figures
+    /// Show the state of the broker in a few figures
     Status,
-    /// Whether every event loop takes its turns: exit code 0 or 99, for probes of containers
+    /// Check that every event loop makes progress: exit code 0 or 99, for probes of containers
     Health,
     /// List clients, connected or away
     Clients(ClientsArguments),
-    /// All there is to know of a client, with the reason of its last disconnect
+    /// Show a client: session, queues, counters, will, reason of its last disconnect
     Client {
         /// Client identifier
         client_id: String,
     },
     /// Disconnect a client
     Kick(KickArguments),
-    /// What a client has subscribed to
+    /// List the subscriptions of a client
     Subscriptions {
         /// Client identifier
         client_id: String,
     },
-    /// Who has subscribed to exactly this filter
+    /// List the subscribers of exactly this filter
     Subscribers(SubscribersArguments),
-    /// Who would get a message to this topic, and by which filter
+    /// List the receivers of a message to this topic, and the filter of each
     Topic(TopicArguments),
     /// List, read and delete retained messages
     Retained {
@@ -88,9 +88,9 @@ pub(super) enum CtlCommand {
     },
     /// Publish a message
     Publish(CtlPublishArguments),
-    /// List shared groups and what waits for them
+    /// List shared groups and their backlog
     Groups(PageArguments),
-    /// The members of a shared group
+    /// List the members of a shared group
     Group {
         /// The group as its members subscribe to it: '$share/GROUP/FILTER'
         filter: String,
@@ -104,34 +104,34 @@ pub(super) enum CtlCommand {
     Users(PageArguments),
     /// List the roles of the rules file
     Roles,
-    /// Whether a client may do something by the rules in force, and why; exit code 0 or 99
+    /// Explain whether the rules in force allow a client something; exit code 0 or 99
     Explain(CtlExplainArguments),
-    /// List where clients connect, with the number of their connections
+    /// List listeners, with the number of their connections
     Listeners,
     /// Stop and start a listener
     Listener {
         #[command(subcommand)]
         command: ListenerCommand,
     },
-    /// List the broker's limits, and how much is used
+    /// List the limits of the broker, and how much of each is used
     Limits,
-    /// How bridges stand
+    /// Show the state of the bridges
     Bridges,
-    /// Make and remove bridges; pause, drain, stop and resume them
+    /// Create and remove bridges; pause, drain, stop and resume them
     Bridge {
         #[command(subcommand)]
         command: BridgeWish,
     },
-    /// Size, garbage and condition of the journal
+    /// Show size, garbage and condition of the journal
     Journal,
-    /// What takes most: clients that publish, queues, retained messages
+    /// List the largest: publishers by rate, queues, retained messages
     Top {
         #[command(subcommand)]
         command: TopCommand,
     },
-    /// How the broker has been in the last hour or day: clients, rates, memory, loop lag
+    /// Show the last hour or day: clients, rates, memory, loop lag
     History(HistoryArguments),
-    /// Clients that are slow, or were
+    /// List slow clients, also of the past
     Slow {
         /// Rows of those that are
         #[arg(short = 'n', long, value_name = "N", default_value_t = 10,
@@ -145,37 +145,36 @@ pub(super) enum CtlCommand {
     },
     /// List alarms: disk, memory, overload, certificates, bridges, journal, descriptors
     Alarms(AlarmsArguments),
-    /// The configuration in force, with where each value comes from
+    /// Show the configuration in force, with the source of each value
     Config(ConfigArguments),
-    /// Read configuration, certificates, users, rules and bans again, as SIGHUP does; says what is
-    /// applied, and what waits for the next start
+    /// Read configuration, certificates, users, rules and bans again, as SIGHUP does, and list what
+    /// is applied and what waits for a restart
     Reload,
-    /// Back the data directory up while the broker goes on; `tacho journal restore` makes a data
-    /// directory of it
+    /// Back up the data directory while the broker runs; `tacho journal restore` makes a data
+    /// directory of the backup
     Backup {
         /// A directory on the broker's host that is not there or empty, best on the file system of
         /// the data directory
         directory: PathBuf,
     },
-    /// Take no more clients, send those that are here away bit by bit, and end
+    /// Accept no more clients, disconnect the others at a configured rate, and exit
     Drain(DrainArguments),
-    /// Whether the broker is being drained, and how far it is
+    /// Show the progress of a drain
     DrainStatus,
-    /// Take clients again after `drain --keep`, or in the middle of a drain
+    /// Accept clients again, during a drain or after `drain --keep`
     Undrain,
-    /// The metrics in the format of Prometheus
+    /// Print the metrics in the format of Prometheus
     Metrics,
-    /// The description of the API (OpenAPI)
+    /// Print the description of the API (OpenAPI)
     Openapi,
-    /// Follow events until Ctrl-C: clients that come, go and are refused, bridges that go up and
-    /// down
+    /// Follow events until Ctrl-C: clients connected, disconnected and refused, bridges up and down
     Events(EventsArguments),
-    /// Follow the packets of clients or topics, and what is decided about them, until Ctrl-C
+    /// Follow the packets of clients or topics, and the decisions about them, until Ctrl-C
     ///
     /// Passwords and authentication data are never shown, payloads only if that is asked for. Needs
     /// the role operator.
     Trace(TraceArguments),
-    /// List, make and remove keys for the API by HTTP
+    /// List, create and remove keys for the API by HTTP
     Keys {
         #[command(subcommand)]
         command: KeysCommand,
@@ -185,7 +184,7 @@ pub(super) enum CtlCommand {
 /// How much of a list.
 #[derive(Args, Debug)]
 pub(super) struct PageArguments {
-    /// Rows at most
+    /// Most rows shown
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) limit: u64,
@@ -203,7 +202,7 @@ impl PageArguments {
 
 #[derive(Args, Debug)]
 pub(super) struct ClientsArguments {
-    /// Client identifiers that begin so
+    /// Clients whose identifiers have this prefix
     #[arg(long, value_name = "TEXT")]
     pub(super) prefix: Option<String>,
 
@@ -235,7 +234,7 @@ pub(super) struct KickArguments {
 
 #[derive(Args, Debug)]
 pub(super) struct SubscribersArguments {
-    /// The topic filter, letter by letter
+    /// The topic filter, exactly as it was subscribed
     pub(super) filter: String,
 
     #[command(flatten)]
@@ -253,11 +252,11 @@ pub(super) struct TopicArguments {
 
 #[derive(Args, Debug)]
 pub(super) struct HistoryArguments {
-    /// The last day, a point each minute, instead of the last hour, one each ten seconds
+    /// The last day with a point each minute, instead of the last hour with one each 10 seconds
     #[arg(long)]
     pub(super) day: bool,
 
-    /// Points at most, the last ones
+    /// Most points shown; the last ones are
     #[arg(short = 'n', long, value_name = "N", default_value_t = 30,
           value_parser = clap::value_parser!(u64).range(1..=1_440))]
     pub(super) limit: u64,
@@ -265,11 +264,11 @@ pub(super) struct HistoryArguments {
 
 #[derive(Args, Debug)]
 pub(super) struct CtlExplainArguments {
-    /// Client identifier; one that has a session is asked about with its login and address
+    /// Client identifier; if it has a session, its login and address are used
     #[arg(short = 'i', long)]
     pub(super) client_id: Option<String>,
 
-    /// User, in the place of the one that the client has logged in as
+    /// User, instead of the one that the client has logged in as
     #[arg(short, long)]
     pub(super) user: Option<String>,
 
@@ -277,11 +276,11 @@ pub(super) struct CtlExplainArguments {
     #[arg(short, long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub(super) qos: u8,
 
-    /// The message is to be retained
+    /// For a retained message
     #[arg(short, long)]
     pub(super) retain: bool,
 
-    /// What the client wants to do
+    /// The action of the client
     #[arg(value_parser = ["connect", "publish", "subscribe", "receive"])]
     pub(super) action: String,
 
@@ -342,21 +341,21 @@ pub(super) struct CtlPublishArguments {
     #[arg(short, long)]
     pub(super) retain: bool,
 
-    /// Seconds after which the message is worth nothing
+    /// Seconds after which the message expires
     #[arg(long, value_name = "SECONDS")]
     pub(super) expiry: Option<u32>,
 }
 
 #[derive(Subcommand, Debug)]
 pub(super) enum BansCommand {
-    /// List bans, with where they come from
+    /// List bans, with the source of each
     List,
-    /// Ban something; its clients are disconnected
+    /// Add a ban; clients that it matches are disconnected
     Add {
         #[command(flatten)]
         of: BannedArguments,
 
-        /// Why; the client and the log learn it
+        /// Reason, shown to the client and in the log
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
 
@@ -364,7 +363,7 @@ pub(super) enum BansCommand {
         #[arg(long, value_name = "TIME", conflicts_with = "seconds")]
         until: Option<String>,
 
-        /// After how many seconds it ends
+        /// Seconds after which it ends
         #[arg(long = "for", id = "seconds", value_name = "SECONDS")]
         seconds: Option<u32>,
     },
@@ -394,14 +393,14 @@ pub(super) struct BannedArguments {
 
 #[derive(Subcommand, Debug)]
 pub(super) enum TopCommand {
-    /// Clients that publish most, counted for some seconds
+    /// Clients that publish most, counted for a few seconds
     Publishers {
         /// Rows
         #[arg(short = 'n', long, value_name = "N", default_value_t = 10,
               value_parser = clap::value_parser!(u64).range(1..=100))]
         limit: u64,
 
-        /// For how many seconds publishes are counted
+        /// Seconds for which publishes are counted
         #[arg(long = "for", id = "counted", value_name = "SECONDS", default_value_t = 5,
               value_parser = clap::value_parser!(u64).range(1..=30))]
         seconds: u64,
@@ -426,12 +425,12 @@ pub(super) enum TopCommand {
 pub(super) enum TopicMetricsCommand {
     /// List counted filters, with messages and bytes in and out
     List,
-    /// Count the messages of a filter, until the broker ends
+    /// Count the messages of a filter until the broker exits
     Add {
         /// The topic filter
         filter: String,
     },
-    /// Count them no longer
+    /// Stop counting the messages of a filter
     Remove {
         /// The topic filter
         filter: String,
@@ -440,26 +439,26 @@ pub(super) enum TopicMetricsCommand {
 
 #[derive(Args, Debug)]
 pub(super) struct AlarmsArguments {
-    /// Those that have ended, too
+    /// Also those of the past
     #[arg(long)]
     pub(super) past: bool,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct ConfigArguments {
-    /// Only what is not the default
+    /// Only values that differ from the default
     #[arg(long)]
     pub(super) changed: bool,
 }
 
 #[derive(Subcommand, Debug)]
 pub(super) enum ListenerCommand {
-    /// Open a listener that was stopped
+    /// Start a stopped listener
     Start {
         /// Its address as `tacho ctl listeners` shows it
         address: String,
     },
-    /// Close a listener: it takes no more connections, and those that it has stay
+    /// Stop a listener: it accepts no more connections, and keeps those that it has
     Stop {
         /// Its address as `tacho ctl listeners` shows it
         address: String,
@@ -474,7 +473,7 @@ pub(super) struct DrainArguments {
           value_parser = clap::value_parser!(u64).range(0..=86_400))]
     pub(super) wait: u64,
 
-    /// Clients that are disconnected per second
+    /// Clients disconnected per second
     #[arg(long, value_name = "N", default_value_t = 500,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) rate: u32,
@@ -484,16 +483,16 @@ pub(super) struct DrainArguments {
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) deadline: u64,
 
-    /// Where clients of MQTT 5.0 are told to go, such as b.example:8883 (reason code 0x9C). Without
-    /// it they learn that the server shuts down (0x8B)
+    /// Server reference for clients of MQTT 5.0, such as b.example:8883 (reason code 0x9C). Without
+    /// it they get "server shutting down" (0x8B)
     #[arg(long, value_name = "SERVER")]
     pub(super) server_reference: Option<String>,
 
-    /// Stay when no client is left, and take none: `undrain` ends that
+    /// Do not exit when no client is left, and accept none until `undrain`
     #[arg(long)]
     pub(super) keep: bool,
 
-    /// Do not wait for the end
+    /// Return at once, without waiting for the end of the drain
     #[arg(long)]
     pub(super) detach: bool,
 }
@@ -505,19 +504,19 @@ pub(super) struct EventsArguments {
     #[arg(long, value_name = "EVENTS")]
     pub(super) only: Option<String>,
 
-    /// Only of this client
+    /// Only events of this client
     #[arg(long, value_name = "ID")]
     pub(super) client_id: Option<String>,
 
-    /// Only of clients whose identifiers begin so
+    /// Only events of clients whose identifiers have this prefix
     #[arg(long, value_name = "TEXT")]
     pub(super) prefix: Option<String>,
 
-    /// Only of clients of this user
+    /// Only events of clients of this user
     #[arg(long, value_name = "USER")]
     pub(super) user: Option<String>,
 
-    /// End after so many events
+    /// End after this many events
     #[arg(short = 'n', long, value_name = "N")]
     pub(super) count: Option<u64>,
 }
@@ -527,15 +526,15 @@ pub(super) struct EventsArguments {
 #[group(id = "followed", required = true, multiple = true,
         args = ["client_id", "user", "address", "topic"])]
 pub(super) struct TraceArguments {
-    /// Of this client
+    /// Packets of this client
     #[arg(long, value_name = "ID")]
     pub(super) client_id: Option<String>,
 
-    /// Of clients of this user
+    /// Packets of clients of this user
     #[arg(long, value_name = "USER")]
     pub(super) user: Option<String>,
 
-    /// Of clients that are connected from this address or range, such as 192.0.2.0/24
+    /// Packets of clients connected from this address or range, such as 192.0.2.0/24
     #[arg(long, value_name = "ADDRESS")]
     pub(super) address: Option<String>,
 
@@ -543,30 +542,30 @@ pub(super) struct TraceArguments {
     #[arg(long, value_name = "FILTER")]
     pub(super) topic: Option<String>,
 
-    /// How payloads are shown
+    /// Form in which payloads are shown
     #[arg(long, value_name = "FORM", default_value = "off", value_parser = ["off", "text", "hex"])]
     pub(super) payload: String,
 
-    /// Bytes of a payload that are shown
+    /// Bytes shown of each payload
     #[arg(long, value_name = "BYTES", default_value_t = 256,
           value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(super) payload_bytes: u64,
 
-    /// After how many seconds the trace ends
+    /// Seconds after which the trace ends
     #[arg(long = "for", id = "seconds", value_name = "SECONDS", default_value_t = 600,
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) seconds: u64,
 
-    /// After how many MiB the trace ends
+    /// MiB after which the trace ends
     #[arg(long, value_name = "MIB", default_value_t = 16,
           value_parser = clap::value_parser!(u64).range(1..=1_024))]
     pub(super) mib_max: u64,
 
-    /// Write the trace to this file, which must not be there yet
+    /// Write the trace to this file, which must not exist
     #[arg(short, long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
 
-    /// End after so many entries
+    /// End after this many entries
     #[arg(short = 'n', long, value_name = "N")]
     pub(super) count: Option<u64>,
 }
@@ -575,12 +574,12 @@ pub(super) struct TraceArguments {
 pub(super) enum KeysCommand {
     /// List keys
     List,
-    /// Make a key, which is shown once
+    /// Create a key, which is shown once
     Add {
         /// Its name
         name: String,
 
-        /// What it allows: viewer, operator or administrator
+        /// Role: viewer, operator or administrator
         #[arg(long, value_name = "ROLE", value_parser = ["viewer", "operator", "administrator"])]
         role: String,
     },

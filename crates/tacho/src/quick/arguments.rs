@@ -54,7 +54,7 @@ pub(crate) struct ConnectionArguments {
     #[arg(short, long, value_name = "ID", conflicts_with = "id_prefix")]
     id: Option<String>,
 
-    /// Begin of the default client identifier
+    /// Prefix of the default client identifier
     #[arg(short = 'I', long, value_name = "TEXT")]
     id_prefix: Option<String>,
 

@@ -58,7 +58,7 @@ pub(crate) struct PublishArguments {
     #[arg(short, long)]
     retain: bool,
 
-    /// Publish the message so many times
+    /// Publish the message this many times
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "lines",
           value_parser = clap::value_parser!(u64).range(1..))]
     repeat: u64,

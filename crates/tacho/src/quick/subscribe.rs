@@ -34,11 +34,11 @@ pub(crate) struct SubscribeArguments {
     #[arg(short, long, value_name = "QOS", default_value = "0", value_parser = qos)]
     qos: QoS,
 
-    /// End after so many messages
+    /// End after this many messages
     #[arg(short = 'C', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// End after so many seconds, with exit code 27 if messages of --count are missing
+    /// End after this many seconds, with exit code 27 if messages of --count are missing
     #[arg(short = 'W', long, value_name = "SECONDS",
           value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,

@@ -28,9 +28,9 @@ pub(crate) struct CrewArguments {
     bus: Option<BusAddress>,
 
     /// Start the agents with this shell command, once for each of N with its number in place of
-    /// {n}; whatever it started ends with the run, also when the run is killed
+    /// {i}; whatever it started ends with the run, also when the run is killed
     ///
-    /// For example 'ssh -tt load-{n} tacho agent --quiet --bus ... --allow-target ...'.
+    /// For example 'ssh -tt load-{i} tacho agent --quiet --bus ... --allow-target ...'.
     #[arg(long, value_name = "COMMAND", requires = "bus")]
     provision: Option<String>,
 
@@ -149,7 +149,7 @@ impl CrewArguments {
     pub(super) fn provisions(&self) -> Vec<String> {
         let count: usize = self.wanted().iter().map(|wanted| wanted.count).sum();
         let of = |template: &String| -> Vec<String> {
-            (1..=count).map(|number| template.replace("{n}", &number.to_string())).collect()
+            (1..=count).map(|number| template.replace("{i}", &number.to_string())).collect()
         };
         self.provision.as_ref().map(of).unwrap_or_default()
     }
@@ -224,7 +224,7 @@ mod tests {
         let mixed = [&["--agents", "local:2", "--agents", "1"][..], &bus].concat();
         assert!(error(&mixed).contains("given alone"));
         let line = ["run", "--agents", "2", "--agents", "a=b:1", "--bus", "nats://a"];
-        let line = Line::try_parse_from([&line[..], &["--provision", "on {n}"]].concat());
+        let line = Line::try_parse_from([&line[..], &["--provision", "on {i}"]].concat());
         assert_eq!(line.expect("parses").crew.provisions(), ["on 1", "on 2", "on 3"]);
         assert!(error(&["--agents", "local:2", "--provision", "x"]).contains("--bus"));
         for bad in ["local:0", "local:65", "local:", "eu:1", "0"] {

@@ -277,7 +277,7 @@ fn controller_gone() -> Verdict {
 fn provisioned() -> Verdict {
     let (_server, bus, _store) = nats()?;
     let agent = format!(
-        "{TACHO} agent --quiet --bus {bus} --name p-{{n}} --threads 1 --allow-target loopback"
+        "{TACHO} agent --quiet --bus {bus} --name p-{{i}} --threads 1 --allow-target loopback"
     );
     let folder = tempfile::tempdir()?;
     let mut command = small(&bus, "2", "1s");
