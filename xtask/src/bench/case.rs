@@ -2,7 +2,7 @@
 
 use super::attack::Attack;
 use super::login::Method;
-use super::routing::{RoutedLoad, RoutedSizes, Routing};
+use super::routing::{RoutedSizes, Routing, RoutingCase};
 
 /// One workload on one broker.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     /// Memory per idle connection.
     Idle { subject: Subject },
     /// Cost of a message among many filters.
-    Routing(RoutedLoad),
+    Routing(RoutingCase),
     /// Time and memory of a million subscriptions.
     Subscriptions,
     /// Repeated messages to 10,000 subscribers, with a scenario beside them.
@@ -219,7 +219,7 @@ fn routing() -> [Case; 4] {
     let case = |name: &str, what: &str, routing| Case {
         name: format!("tacho_routes_{name}"),
         what: format!("20K publishes/s among 100,000 filters: {what}"),
-        kind: Kind::Routing(RoutedLoad { routing, sizes: RoutedSizes::USUAL }),
+        kind: Kind::Routing(RoutingCase { routing, sizes: RoutedSizes::USUAL }),
     };
     [
         case("exact", "exact, 10,000 topics", Routing::Exact),

@@ -232,7 +232,8 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-fn grouped(value: f64) -> String {
+/// A whole number with commas.
+pub(super) fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

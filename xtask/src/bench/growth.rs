@@ -4,11 +4,10 @@
 use std::fmt::Write as _;
 
 use super::case::{Case, Kind, Load, Subject};
-use super::figures::{Figures, number};
-use super::routing::{RoutedLoad, RoutedSizes, Routing};
-use super::target::{Bound, Verdict};
+use super::figures::{Figures, grouped, number};
+use super::routing::{RoutedSizes, Routing, RoutingCase};
+use super::target::{Bound, CPU, TIMES, Verdict};
 
-const CPU: &str = "cpu_us_per_message";
 /// Against the smallest size; clients by their share above the floor at the same number.
 const GROWTH_MAX: f64 = 1.5;
 
@@ -87,7 +86,7 @@ fn symmetric(clients: (usize, usize), bytes: usize, rate: u64) -> Kind {
 }
 
 fn routed(routing: Routing, sizes: RoutedSizes) -> Kind {
-    Kind::Routing(RoutedLoad { routing, sizes })
+    Kind::Routing(RoutingCase { routing, sizes })
 }
 
 impl Ladder {
@@ -118,7 +117,7 @@ pub(super) fn all() -> Vec<Case> {
     let mut cases = Vec::new();
     for ladder in &LADDERS {
         for &size in ladder.sizes {
-            let what = format!("{} {}: {}", whole(size), ladder.unit, ladder.what);
+            let what = format!("{} {}: {}", grouped(size as f64), ladder.unit, ladder.what);
             if ladder.has_floor {
                 let kind = Kind::Floor { rate: FLOOR_RATE, sockets: size };
                 let what = format!("the echo floor of: {what}");
@@ -135,9 +134,10 @@ pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
     let verdict = |ladder: &Ladder| {
         let (first, last) = (ladder.sizes.first()?, ladder.sizes.last()?);
         let above = if ladder.has_floor { ", each against the floor" } else { "" };
-        let (most, unit) = (whole(*last), ladder.unit);
-        let target = format!("a message at {most} {unit} against {}{above}", whole(*first));
-        Some(Verdict::new(&target, ladder.growth(*last, figures), "x", ladder.bound))
+        let (most, unit) = (grouped(*last as f64), ladder.unit);
+        let target =
+            format!("a message at {most} {unit} against {}{above}", grouped(*first as f64));
+        Some(Verdict::new(&target, ladder.growth(*last, figures), TIMES, ladder.bound))
     };
     LADDERS.iter().filter_map(verdict).collect()
 }
@@ -154,7 +154,7 @@ pub(super) fn tables(figures: &Figures) -> String {
         for &size in ladder.sizes {
             let cell = |value: Option<f64>| value.map(number).unwrap_or_default();
             let cost = cell(figures.median(&ladder.case(size), CPU));
-            let _ = write!(text, "| {} | {cost} |", whole(size));
+            let _ = write!(text, "| {} | {cost} |", grouped(size as f64));
             if ladder.has_floor {
                 let floor = cell(figures.median(&ladder.floor(size), CPU));
                 let _ = write!(text, " {floor} | {} x |", cell(ladder.cost(size, figures)));
@@ -164,11 +164,6 @@ pub(super) fn tables(figures: &Figures) -> String {
         text.push('\n');
     }
     text
-}
-
-/// With commas, and no decimals.
-fn whole(size: usize) -> String {
-    if size < 1_000 { size.to_string() } else { number(size as f64) }
 }
 
 #[cfg(test)]
@@ -210,7 +205,7 @@ mod tests {
     #[test]
     fn as_many_subscriptions_are_made_as_the_ladder_says() {
         for &size in LADDERS[3].sizes {
-            let Kind::Routing(RoutedLoad { sizes, .. }) = (LADDERS[3].kind)(size) else {
+            let Kind::Routing(RoutingCase { sizes, .. }) = (LADDERS[3].kind)(size) else {
                 panic!("another kind");
             };
             assert_eq!(sizes.clients * sizes.filters, size);

@@ -39,7 +39,7 @@ impl RoutedSizes {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct RoutedLoad {
+pub(super) struct RoutingCase {
     pub(super) routing: Routing,
     pub(super) sizes: RoutedSizes,
 }
@@ -62,7 +62,7 @@ pub(super) enum Routing {
 /// Measures one variant against the broker with this process id.
 pub(super) fn measure(
     mut sample: Sample,
-    RoutedLoad { routing, sizes }: RoutedLoad,
+    RoutingCase { routing, sizes }: RoutingCase,
     pid: u32,
     port: u16,
     seconds: u64,

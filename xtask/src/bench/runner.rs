@@ -160,8 +160,7 @@ impl Runner {
                 format!("{tacho} --data-dir {{dir}}")
             }
             Subject::Mosquitto => {
-                let program = shell::find("mosquitto").context("no mosquitto on this machine")?;
-                let conf = self.folder.join("mosquitto.conf");
+                let (program, conf) = self.mosquitto()?;
                 format!("{} -c {} -p {{port}}", program.display(), conf.display())
             }
             Subject::Peer(key) => {
@@ -169,6 +168,12 @@ impl Runner {
                 broker.with_context(|| format!("no {key} here"))?.start(&self.folder, false)?
             }
         })
+    }
+
+    /// The program and its configuration.
+    fn mosquitto(&self) -> Result<(PathBuf, PathBuf)> {
+        let program = shell::find("mosquitto").context("no mosquitto on this machine")?;
+        Ok((program, self.folder.join("mosquitto.conf")))
     }
 
     /// With a core for each shard, and the generator's threads on the other cores.
@@ -275,9 +280,9 @@ impl Runner {
 
     fn with_mosquitto(&self, work: impl FnOnce(u32, u16) -> Result<Sample>) -> Result<Sample> {
         let port = free_port()?;
-        let program = shell::find("mosquitto").context("no mosquitto on this machine")?;
+        let (program, conf) = self.mosquitto()?;
         let mut command = shell::command(&program);
-        command.arg("-c").arg(self.folder.join("mosquitto.conf")).args(["-p", &port.to_string()]);
+        command.arg("-c").arg(conf).args(["-p", &port.to_string()]);
         self.with_started(command, port, work)
     }
 

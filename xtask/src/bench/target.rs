@@ -57,8 +57,8 @@ struct Judge<'f> {
     verdicts: Vec<Verdict>,
 }
 
-const CPU: &str = "cpu_us_per_message";
-const TIMES: &str = "x";
+pub(super) const CPU: &str = "cpu_us_per_message";
+pub(super) const TIMES: &str = "x";
 
 /// Compares medians with the targets.
 pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {

@@ -124,12 +124,12 @@ impl Loads<'_> {
     /// both.
     fn round(&mut self, number: usize, api: &Api) -> Result<OperatedRound> {
         let options = self.options;
-        let alone_first = number.is_multiple_of(2);
-        let before = if alone_first { Some(self.load_alone(number)?) } else { None };
-        let (asked, requests) = self.load_asked(number, api)?;
-        let alone = match before {
-            Some(alone) => alone,
-            None => self.load_alone(number)?,
+        let (alone, (asked, requests)) = if number.is_multiple_of(2) {
+            let alone = self.load_alone(number)?;
+            (alone, self.load_asked(number, api)?)
+        } else {
+            let asked = self.load_asked(number, api)?;
+            (self.load_alone(number)?, asked)
         };
         let lasts = Duration::from_secs(2 * options.seconds);
         let cpus = (options.broker_cpu, options.generator_cpu);
