@@ -17,6 +17,8 @@ const RECEIVERS: usize = 100;
 /// Publishes per second, in batches of one millisecond.
 const RATE: u64 = 20_000;
 const TICK: Duration = Duration::from_millis(1);
+/// Publishes without a rate, before the deliveries are awaited.
+const BATCH_AT_ONCE: usize = 1_000;
 const WARM_UP: Duration = Duration::from_secs(2);
 const PAYLOAD: [u8; 16] = *b"0123456789abcdef";
 /// Bytes of a delivered PUBLISH; all topics have the same length.
@@ -83,6 +85,9 @@ pub(super) fn measure(
     };
     // The cost of the changes alone is not part of the cost of publishing.
     let changes_us_per_s = if routing == Routing::Churn { load.changes_alone(pid)? } else { 0.0 };
+    if routing == Routing::Covered {
+        load.publish_each_once()?;
+    }
     load.run_for(WARM_UP)?;
     let (cpu, at) = (cpu_ns(pid)?, Instant::now());
     let (sent, received) = (load.sent, load.received());
@@ -177,6 +182,22 @@ impl RouteLoad {
             let due = started + TICK * tick as u32;
             thread::sleep(due.saturating_duration_since(Instant::now()));
         }
+        Ok(())
+    }
+
+    /// A measurement at the rate would not come to all of many topics.
+    fn publish_each_once(&mut self) -> Result<()> {
+        let mut packets = Vec::new();
+        while self.sent < self.sizes.topics as u64 {
+            packets.clear();
+            for _ in 0..BATCH_AT_ONCE {
+                packets.extend_from_slice(&publish(&self.topic(self.sent), &PAYLOAD));
+                self.sent += 1;
+            }
+            self.publisher.write_all(&packets).context("cannot publish")?;
+            self.settle()?;
+        }
+        ensure!(self.received() == self.sent, "messages to new topics were lost");
         Ok(())
     }
 
