@@ -88,7 +88,7 @@ fn readme(
     );
     let _ = writeln!(
         text,
-        "One machine: {}, {} cores{}, {:.0} GiB, {}, {}. {}",
+        "One machine: {}, {} cores{}, {:.0} GiB, {}, {}.{}",
         machine.cpu,
         machine.cores,
         if machine.virtualised { " (virtual)" } else { "" },
@@ -131,17 +131,17 @@ fn readme(
     text
 }
 
-/// What stands beside Tacho.
+/// What stands beside Tacho: a sentence after others.
 fn peers(set: CaseSet, machine: &Machine) -> String {
     match set {
         CaseSet::Peers => {
-            "Peers: with limits lifted so that none loses a message to a default, as \
+            " Peers: with limits lifted so that none loses a message to a default, as \
             `cargo xtask results` has them."
                 .to_owned()
         }
         CaseSet::Scaling | CaseSet::Growth => String::new(),
         CaseSet::Speed | CaseSet::Logins | CaseSet::Durability => format!(
-            "Peer: {} with `set_tcp_nodelay true`, `persistence false`, everything else at its \
+            " Peer: {} with `set_tcp_nodelay true`, `persistence false`, everything else at its \
              default.",
             machine.mosquitto
         ),
