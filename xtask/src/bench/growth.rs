@@ -142,10 +142,13 @@ pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
     LADDERS.iter().filter_map(verdict).collect()
 }
 
-/// A table of each ladder.
+/// A table of each ladder that was measured.
 pub(super) fn tables(figures: &Figures) -> String {
     let mut text = String::new();
-    for ladder in &LADDERS {
+    let is_measured = |ladder: &&Ladder| {
+        ladder.sizes.iter().any(|&size| figures.median(&ladder.case(size), CPU).is_some())
+    };
+    for ladder in LADDERS.iter().filter(is_measured) {
         let _ = writeln!(text, "{}:\n", ladder.what);
         let floor = if ladder.has_floor { " floor | against the floor |" } else { "" };
         let _ =
@@ -200,6 +203,7 @@ mod tests {
         let (figures, ladder) = (figures(both), &LADDERS[0]);
         assert_eq!(ladder.growth(18_000, &figures), Some(1.0));
         assert!(tables(&figures).contains("| 18,000 | 24.0 | 24.0 | 1.00 x | 1.00 x |"));
+        assert_eq!(tables(&Figures::default()), "", "nothing was measured");
     }
 
     #[test]
