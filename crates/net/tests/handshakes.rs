@@ -351,6 +351,12 @@ fn sessions_resume() {
     let (is_done, first, _) = handshake(&client, &server);
     let (is_done_again, second, _) = handshake(&client, &server);
     assert!(is_done && is_done_again && second + 200 < first, "{first}, then {second} bytes");
+    let full = TlsClientSettings { full_handshakes: true, ..trusting(&authority.ca) };
+    let full = TlsClient::new(&full).unwrap();
+    for _ in 0..2 {
+        let (is_done, bytes, _) = handshake(&full, &server);
+        assert!(is_done && second + 200 < bytes, "{bytes} bytes, where a resumed one has {second}");
+    }
 }
 
 #[test]

@@ -99,6 +99,11 @@ pub enum Property {
         /// Its name; empty where there is one only.
         target: String,
     },
+    /// Whether clients resumed TLS sessions.
+    SessionsResumed {
+        /// Name of their broker; empty where there is one only.
+        target: String,
+    },
     /// The command before each repeat of a comparison.
     CommandBefore,
     /// A key of the scenario.

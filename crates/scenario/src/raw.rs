@@ -121,6 +121,7 @@ pub(super) struct RawTls {
     pub(super) server_name: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) alpn: Vec<Spanned<String>>,
+    pub(super) resume: Option<Spanned<bool>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -41,6 +41,9 @@ pub struct TlsOptions {
     /// Application protocols to offer (ALPN).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alpn: Vec<String>,
+    /// Clients resume the TLS sessions of others, instead of a full handshake each.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub resume: bool,
     /// Those of the clients' own that are read or signed already.
     #[serde(skip)]
     pub certificates: Certificates,
@@ -134,6 +137,9 @@ impl PartialEq for Certificates {
 impl Eq for Certificates {}
 
 impl TlsOptions {
+    /// Why `resume` and certificates of the clients' own exclude each other.
+    pub const NOT_RESUMED: &str = "clients with certificates of their own resume no session";
+
     /// Is nothing said?
     pub fn is_default(&self) -> bool {
         *self == Self::default()

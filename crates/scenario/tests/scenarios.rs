@@ -149,7 +149,7 @@ fn the_resolved_file_gives_the_same_scenario() {
     }
     let mut scenario = parse(
         "name = 'x'\nseed = 7\n[target]\nbroker = 'wss://[::1]:1884/x'\nversion = '3.1.1'\n\
-         tls = { ca = 'ca.pem', cert = 'c.pem', key = 'k.pem', alpn = ['mqtt'] }\n\
+         tls = { ca = 'ca.pem', cert = 'c.pem', key = 'k.pem', alpn = ['mqtt'], resume = true }\n\
          [load]\nthreads = 3\ntiming = 'spin'\n[thresholds]\ne2e_p99 = '<10ms'\n\
          [groups.all]\nclients = 3\nconnect = { rate = '5/s', username = 'u{{i}}' }\n\
          [[groups.all.publish]]\ntopic = 'a/{{i % 2}}'\nrate = { per_client = 0.5 }\n\
@@ -221,6 +221,11 @@ fn wrong_files_are_explained_where_they_are_wrong() {
             &["turns verification off"],
         ),
         ("[target]\n", "[target]\ntls = { server_name = '' }\n", &["value is empty"]),
+        (
+            "[target]\n",
+            "[target]\ntls = { cert = '{{i}}.pem', key = '{{i}}.key', resume = true }\n",
+            &["of their own resume no session"],
+        ),
         ("[target]\n", "[target]\nbroker = 'http://x'\n", &["'http' is not supported"]),
         ("connect = { ramp", "connect = { rate = 5, ramp", &["not by both"]),
     ] {

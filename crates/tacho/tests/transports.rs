@@ -94,6 +94,8 @@ fn own_broker_over(transport: &str, scheme: &str, version: &str) {
         _ => serde_json::Value::Null,
     };
     assert_eq!(target["tls_verified"], verified);
+    let resumed = if verified.is_null() { verified } else { serde_json::Value::Bool(false) };
+    assert_eq!(target["tls_resumed"], resumed);
 }
 
 #[test]
@@ -266,9 +268,10 @@ fn an_unverified_broker_is_noted() {
     fails(&["--broker", &url], 112, &["not trusted"]);
     let own = run(
         &folder.path().join("own"),
-        &["--broker", &url, "--ca", &text(&certificates.join("ca.pem"))],
+        &["--broker", &url, "--ca", &text(&certificates.join("ca.pem")), "--tls-resume"],
     );
     assert!(!own["notes"].to_string().contains("was not verified"), "{own:#}");
+    assert_eq!(own["target"]["tls_resumed"], true);
 }
 
 #[test]
@@ -305,6 +308,7 @@ fn flags_that_would_do_nothing_are_refused() {
         (&["--insecure"], "--insecure cannot be used here"),
         (&["--transport", "tls", "--ca", "x"], "--ca cannot be used here"),
         (&["--cert", "x"], "--key"),
+        (&["--tls-resume"], "--tls-resume cannot be used here"),
         (&["--insecure", "--ca", "x"], "--ca"),
     ] {
         fails(arguments, 1, &[words]);

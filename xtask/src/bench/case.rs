@@ -1,6 +1,7 @@
 //! The cases of the benchmark.
 
 use super::attack::Attack;
+use super::connects::Way;
 use super::login::Method;
 use super::routing::{RoutedSizes, Routing, RoutingCase};
 
@@ -26,6 +27,8 @@ pub(super) enum Kind {
     Subscriptions,
     /// Repeated messages to 10,000 subscribers, with a scenario beside them.
     Burst,
+    /// A scenario, with 100 pairs beside it whose figures they are.
+    Beside { subject: Subject, load: Load },
     /// Latency of a disk sync.
     Disk,
     /// Bytes that a journal writes per byte of payload under a scenario.
@@ -44,6 +47,8 @@ pub(super) enum Kind {
     Attack { attack: Attack, bare: bool },
     /// A scenario while clients with many subscriptions, plain or shared, leave at once.
     Leaving { load: Load, shared: bool },
+    /// Connections, as many as possible or thousands at once.
+    Connects { subject: Subject, way: Way, load: Load },
     /// Logins, at a moderate rate or as many as possible.
     Login { method: Method, load: Load },
 }
@@ -58,6 +63,8 @@ pub(super) enum Subject {
     Mosquitto,
     /// Another broker, by its key in `cargo xtask results`.
     Peer(&'static str),
+    /// No broker: what passing messages on costs at least.
+    Forwarder,
 }
 
 /// A scenario with its variables.
@@ -72,7 +79,10 @@ impl Case {
     pub(super) fn is_of_tacho(&self) -> bool {
         match &self.kind {
             Kind::Floor { .. } | Kind::Disk => false,
-            Kind::Load { subject, .. } | Kind::Idle { subject } => subject.is_of_tacho(),
+            Kind::Load { subject, .. }
+            | Kind::Idle { subject }
+            | Kind::Beside { subject, .. }
+            | Kind::Connects { subject, .. } => subject.is_of_tacho(),
             Kind::Attack { bare, .. } => !bare,
             Kind::Login { method, .. } => method.is_of_tacho(),
             _ => true,
@@ -119,10 +129,11 @@ pub(super) fn all() -> Vec<Case> {
     cases.push(symmetric(tacho, 2, 30));
     for subject in [tacho, Subject::Mosquitto] {
         for qos in [0, 1] {
-            cases.push(fan_out(subject, qos));
+            cases.push(fan_out(subject, qos, 100));
             cases.push(closed(subject, qos));
         }
     }
+    cases.extend(beside_forwarder());
     cases.extend([tacho, Subject::Mosquitto].map(idle));
     cases.push(Case {
         name: "tacho_abuse_20k".to_owned(),
@@ -139,6 +150,7 @@ pub(super) fn all() -> Vec<Case> {
     for attack in Attack::ALL {
         cases.extend([false, true].map(|bare| attacked(attack, bare)));
     }
+    cases.extend(Way::ALL.into_iter().flat_map(connects));
     cases.extend(Method::ALL.into_iter().flat_map(logins));
     cases.push(fan_in());
     cases.push(Case {
@@ -153,6 +165,38 @@ pub(super) fn all() -> Vec<Case> {
         kind: Kind::Subscriptions,
     });
     cases
+}
+
+/// Where Tacho is compared with a bare forwarder: cases of it that are not among the others, and
+/// those of the forwarder.
+fn beside_forwarder() -> Vec<Case> {
+    let (tacho, forwarder) = (Subject::Tacho { shards: 1 }, Subject::Forwarder);
+    let mut cases = [0, 1].map(|qos| symmetric(forwarder, qos, 60)).to_vec();
+    for qos in [0, 1] {
+        cases.extend([tacho, forwarder].map(|subject| fan_out(subject, qos, 160)));
+    }
+    cases.extend([tacho, forwarder].map(fan_out_beside));
+    cases
+}
+
+/// Connections one after the other and at once, with Tacho and with mosquitto.
+fn connects(way: Way) -> Vec<Case> {
+    let (what, clients) = (way.what(), way.storm_clients());
+    let brokers = [Subject::Tacho { shards: 1 }, Subject::Mosquitto];
+    let case = |subject: Subject, storm, what: String, scenario, vars| Case {
+        name: format!("{}_connect_{storm}{}", subject.name(), way.name()),
+        what,
+        kind: Kind::Connects { subject, way, load: Load { scenario, vars } },
+    };
+    let each = |subject| {
+        let most = format!("connections by {what}, as many as possible");
+        let storm = format!("{clients} clients come back at once by {what}, 50 pairs beside");
+        [
+            case(subject, "", most, "login", Way::one_by_one()),
+            case(subject, "storm_", storm, "reconnect-storm", way.storm()),
+        ]
+    };
+    brokers.into_iter().flat_map(each).collect()
 }
 
 /// As many logins as possible, and at a moderate rate.
@@ -264,12 +308,28 @@ pub(super) fn symmetric_load(qos: u8, tps_k: u64) -> Load {
     Load { scenario: "symmetric", vars }
 }
 
-pub(super) fn fan_out(subject: Subject, qos: u8) -> Case {
-    let vars = vec![("qos", qos.to_string())];
+/// So many thousand deliveries per second.
+pub(super) fn fan_out(subject: Subject, qos: u8, out_k: u64) -> Case {
+    let rate = if out_k == 100 { String::new() } else { out_k.to_string() };
     Case {
-        name: format!("{}_fanout_qos{qos}", subject.name()),
-        what: format!("10 publishers to 2,000 subscribers each, QoS {qos}, 100K out/s"),
-        kind: Kind::Load { subject, load: Load { scenario: FAN_OUT, vars } },
+        name: format!("{}_fanout{rate}_qos{qos}", subject.name()),
+        what: format!("10 publishers to 2,000 subscribers each, QoS {qos}, {out_k}K out/s"),
+        kind: Kind::Load { subject, load: fan_out_load(qos, out_k) },
+    }
+}
+
+fn fan_out_load(qos: u8, out_k: u64) -> Load {
+    let per_s = (out_k * 1_000 / 2_000).to_string();
+    let vars = vec![("qos", qos.to_string()), ("target_throughput", per_s)];
+    Load { scenario: FAN_OUT, vars }
+}
+
+/// 100 pairs beside a fan-out that nearly fills the core of a forwarder.
+pub(super) fn fan_out_beside(subject: Subject) -> Case {
+    Case {
+        name: format!("{}_beside_fanout", subject.name()),
+        what: "100 pairs at QoS 1 beside a fan-out of 150K out/s at QoS 0".to_owned(),
+        kind: Kind::Beside { subject, load: fan_out_load(0, 150) },
     }
 }
 
@@ -290,13 +350,14 @@ impl Subject {
             Self::Durable => "durable",
             Self::Mosquitto => "mosquitto",
             Self::Peer(key) => key,
+            Self::Forwarder => "forwarder",
         }
     }
 
     fn is_of_tacho(self) -> bool {
         match self {
             Self::Tacho { .. } | Self::Durable => true,
-            Self::Mosquitto | Self::Peer(_) => false,
+            Self::Mosquitto | Self::Peer(_) | Self::Forwarder => false,
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Sample {
 }
 
 /// All metrics of runs, in table order.
-pub(super) const METRICS: [&str; 53] = [
+pub(super) const METRICS: [&str; 56] = [
     "cpu_us_per_message",
     "cpu_us_per_delivery",
     "tps",
@@ -72,6 +72,9 @@ pub(super) const METRICS: [&str; 53] = [
     "cpu_us_per_login",
     "logins_undecided",
     "logins_misjudged",
+    "storm_connected_ms_p99",
+    "storm_served_ms_p99",
+    "storm_attempts_failed",
 ];
 
 /// Metrics with a table of their own, as few cases have them.
@@ -129,6 +132,8 @@ impl Sample {
             ("logins_per_s", "logins/s"),
             ("login_us_p50", "us p50 of a login"),
             ("login_us_p99", "us p99 of a login"),
+            ("cpu_us_per_login", "us/login"),
+            ("storm_connected_ms_p99", "ms to 99 % connected"),
         ];
         let mut line = format!("{:<26}", self.case);
         for (metric, unit) in shown {

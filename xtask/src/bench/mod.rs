@@ -8,6 +8,8 @@ mod attack;
 mod background;
 mod case;
 mod case_set;
+mod certificates;
+mod connects;
 mod disk;
 mod durable;
 pub(crate) mod figures;

@@ -1,14 +1,15 @@
 //! `cargo xtask bench --peers`: the same workloads on every broker that can be had here, in turns,
-//! beside the echo floor.
+//! beside the echo floor and a bare forwarder.
 
 use std::fmt::Write as _;
+use std::iter;
 
-use super::case::{Case, Subject, fan_out, floor, symmetric};
+use super::case::{Case, Subject, fan_out, fan_out_beside, floor, symmetric};
 use super::figures::{Figures, number};
 use crate::brokers::Broker;
 
 /// Heads of the columns, and the last parts of the cases' names.
-const WORKLOADS: [(&str, &str); 7] = [
+const WORKLOADS: [(&str, &str); 9] = [
     ("QoS 0, 20K", "qos0_20k"),
     ("QoS 0, 60K", "qos0_60k"),
     ("QoS 1, 20K", "qos1_20k"),
@@ -16,23 +17,29 @@ const WORKLOADS: [(&str, &str); 7] = [
     ("QoS 2, 20K", "qos2_20k"),
     ("fan-out QoS 0, 100K/s", "fanout_qos0"),
     ("fan-out QoS 1, 100K/s", "fanout_qos1"),
+    ("fan-out QoS 0, 160K/s", "fanout160_qos0"),
+    ("fan-out QoS 1, 160K/s", "fanout160_qos1"),
 ];
 /// Columns at whose rate there is a floor.
 const FLOORS: [(&str, &str); 2] = [("qos0_20k", "floor_20k"), ("qos0_60k", "floor_60k")];
 
-/// All workloads, each with every broker in turn.
+/// All workloads, each with every broker in turn. The forwarder knows no QoS 2, and only Tacho is
+/// compared with it where no other broker keeps up.
 pub(super) fn all(brokers: &[Broker]) -> Vec<Case> {
-    let subjects: Vec<Subject> = brokers.iter().map(subject).collect();
-    let each = |make: &dyn Fn(Subject) -> Case| -> Vec<Case> {
-        subjects.iter().map(|subject| make(*subject)).collect()
-    };
+    let all: Vec<Subject> = brokers.iter().map(subject).chain([Subject::Forwarder]).collect();
+    let (brokers, tacho) = (&all[..all.len() - 1], Subject::Tacho { shards: 1 });
     let mut cases = vec![floor(20), floor(60)];
-    for (qos, tps_k) in [(0, 20), (0, 60), (1, 20), (1, 60), (2, 20)] {
-        cases.extend(each(&|subject| symmetric(subject, qos, tps_k)));
+    for (qos, tps_k) in [(0, 20), (0, 60), (1, 20), (1, 60)] {
+        cases.extend(all.iter().map(|subject| symmetric(*subject, qos, tps_k)));
+    }
+    cases.extend(brokers.iter().map(|subject| symmetric(*subject, 2, 20)));
+    for qos in [0, 1] {
+        cases.extend(all.iter().map(|subject| fan_out(*subject, qos, 100)));
     }
     for qos in [0, 1] {
-        cases.extend(each(&|subject| fan_out(subject, qos)));
+        cases.extend([tacho, Subject::Forwarder].map(|subject| fan_out(subject, qos, 160)));
     }
+    cases.extend([tacho, Subject::Forwarder].map(fan_out_beside));
     cases
 }
 
@@ -62,10 +69,11 @@ pub(super) fn tables(brokers: &[Broker], figures: &Figures) -> String {
             let _ = write!(text, " {} |", value.map(number).unwrap_or_default());
         }
         text.push('\n');
-        for broker in brokers {
-            let _ = write!(text, "| {} |", broker.version);
+        let brokers = brokers.iter().map(|broker| (&*broker.version, &*broker.key));
+        for (name, key) in iter::once(("bare forwarder", "forwarder")).chain(brokers) {
+            let _ = write!(text, "| {name} |");
             for (_, workload) in WORKLOADS {
-                let _ = write!(text, " {} |", cell(&broker.key, workload, metric, figures));
+                let _ = write!(text, " {} |", cell(key, workload, metric, figures));
             }
             text.push('\n');
         }
@@ -95,9 +103,11 @@ mod tests {
         let brokers: Vec<Broker> = brokers::ALL.map(brokers::unnamed).into();
         let cases = all(&brokers);
         let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-        assert_eq!(names.len(), 2 + WORKLOADS.len() * brokers.len());
+        // The forwarder has no QoS 2, two workloads are its own and Tacho's, and so are the pairs.
+        let cells = 7 * brokers.len() + 6 + 2 * 2;
+        assert_eq!(names.len(), FLOORS.len() + cells + 2);
         for (_, workload) in WORKLOADS {
-            assert!(names.contains(format!("mochi_{workload}").as_str()), "{workload}");
+            assert!(names.contains(format!("tacho_{workload}").as_str()), "{workload}");
         }
         let mut figures = Figures::default();
         for case in &cases {
@@ -110,11 +120,7 @@ mod tests {
             figures.push(sample);
         }
         let text = tables(&brokers, &figures);
-        assert_eq!(
-            text.matches("7.50").count(),
-            WORKLOADS.len() * brokers.len() + FLOORS.len(),
-            "{text}"
-        );
+        assert_eq!(text.matches("7.50").count(), cells + FLOORS.len(), "{text}");
         assert_eq!(text.matches("7.50, full").count(), 1, "{text}");
     }
 }

@@ -18,6 +18,7 @@ use super::Options;
 use super::abuse::abuse;
 use super::attack::{self, Attack, Victim};
 use super::case::{Case, Kind, Load, Subject};
+use super::connects::{self, Way};
 use super::disk;
 use super::figures::Sample;
 use super::idle;
@@ -35,7 +36,7 @@ const MOSQUITTO_CONF: &str = "allow_anonymous true\nset_tcp_nodelay true\npersis
     log_type error\n";
 
 const BURST: &str = "bench/scenarios/burst.toml";
-const BURST_START: Duration = Duration::from_secs(11);
+const LOAD_START: Duration = Duration::from_secs(11);
 
 pub(super) struct Runner {
     options: Options,
@@ -45,6 +46,15 @@ pub(super) struct Runner {
     brokers: Vec<Broker>,
     /// Folder of the run directories.
     folder: PathBuf,
+}
+
+/// Where a generator runs.
+#[derive(Clone, Copy)]
+struct Generator<'a> {
+    /// It has a thread on each.
+    cores: &'a [usize],
+    /// Another load of the same case is under way.
+    beside: bool,
 }
 
 impl Runner {
@@ -71,6 +81,13 @@ impl Runner {
         let sample = Sample::new(&case.name, round);
         match &case.kind {
             Kind::Floor { rate, sockets } => self.floor(sample, *rate, *sockets),
+            Kind::Load { subject: Subject::Forwarder, load } => {
+                let dir = self.dir(case, round)?;
+                self.with_forwarder(|pid, port| {
+                    let summary = self.tacho_run(load, &dir, &running_broker(pid, port), || {})?;
+                    read_summary(sample, &summary)
+                })
+            }
             Kind::Load { subject, load } => {
                 let dir = self.dir(case, round)?;
                 let core = self.options.broker_cpu;
@@ -98,6 +115,14 @@ impl Runner {
             Kind::FanOutBytes => self.fan_out_bytes(sample, &self.dir(case, round)?),
             Kind::Offline => self.offline(sample, &self.dir(case, round)?),
             Kind::Burst => self.burst(sample, &self.dir(case, round)?),
+            Kind::Beside { subject, load } => {
+                let dir = self.dir(case, round)?;
+                let work = |pid, port| Ok(self.with_pairs(sample, &dir, load, pid, port)?.0);
+                match subject {
+                    Subject::Forwarder => self.with_forwarder(work),
+                    _ => self.with_broker(work),
+                }
+            }
             Kind::Partial { load, clients } => {
                 self.partial(sample, &self.dir(case, round)?, load, *clients)
             }
@@ -105,7 +130,12 @@ impl Runner {
                 self.abuse(sample, &self.dir(case, round)?, load, *clients)
             }
             Kind::Attack { attack, bare: false } => self.attacked(sample, *attack),
-            Kind::Attack { attack, bare: true } => self.attacked_forwarder(sample, *attack),
+            Kind::Attack { attack, bare: true } => self.with_forwarder(|_, port| {
+                attack::measure(sample, *attack, Victim { port, http: None }, self.length())
+            }),
+            Kind::Connects { subject, way, load } => {
+                self.connects(sample, &self.dir(case, round)?, (*subject, *way), load)
+            }
             Kind::Login { method, load } => {
                 self.login(sample, &self.dir(case, round)?, *method, load)
             }
@@ -113,6 +143,10 @@ impl Runner {
                 self.leaving(sample, &self.dir(case, round)?, load, *shared)
             }
         }
+    }
+
+    const fn length(&self) -> Duration {
+        Duration::from_secs(self.options.seconds)
     }
 
     fn dir(&self, case: &Case, round: usize) -> Result<PathBuf> {
@@ -163,6 +197,7 @@ impl Runner {
                 let (program, conf) = self.mosquitto()?;
                 format!("{} -c {} -p {{port}}", program.display(), conf.display())
             }
+            Subject::Forwarder => bail!("the forwarder is no broker with a command"),
             Subject::Peer(key) => {
                 let broker = self.brokers.iter().find(|broker| broker.key == key);
                 broker.with_context(|| format!("no {key} here"))?.start(&self.folder, false)?
@@ -184,7 +219,8 @@ impl Runner {
             format!("--broker-cores={}", list(&own)),
         ];
         pin(&[own, generator.clone()].concat())?;
-        let summary = self.tacho_run_on(&generator, load, dir, &broker, || {});
+        let place = Generator { cores: &generator, beside: false };
+        let summary = self.tacho_run_on(place, load, dir, &broker, || {});
         pin(&[self.options.broker_cpu, self.options.generator_cpu])?;
         read_summary(sample, &summary?)
     }
@@ -197,13 +233,14 @@ impl Runner {
         broker: &[String],
         during: impl FnMut(),
     ) -> Result<Value> {
-        self.tacho_run_on(&[self.options.generator_cpu], load, dir, broker, during)
+        let place = Generator { cores: &[self.options.generator_cpu], beside: false };
+        self.tacho_run_on(place, load, dir, broker, during)
     }
 
-    /// The same with a thread of the generator on each of these cores.
+    /// The same with a generator elsewhere.
     fn tacho_run_on(
         &self,
-        cores: &[usize],
+        generator: Generator<'_>,
         load: &Load,
         dir: &Path,
         broker: &[String],
@@ -212,7 +249,12 @@ impl Runner {
         let mut command = shell::command(&self.tacho);
         command.args(["run", load.scenario, "--quiet", "--beyond-calibration"]);
         command.arg("--dir").arg(dir).args(broker);
+        let Generator { cores, beside } = generator;
         command.args(["--generator-cores", &list(cores), "--threads", &cores.len().to_string()]);
+        if beside {
+            // It would wait for the end of the other load.
+            command.env("TACHO_MACHINE_LOCK", "none");
+        }
         for (name, value) in &load.vars {
             command.args(["--var", &format!("{name}={value}")]);
         }
@@ -308,31 +350,48 @@ impl Runner {
 
     /// Figures are those of the concurrent clients, except for the duration of a burst.
     fn burst(&self, sample: Sample, dir: &Path) -> Result<Sample> {
-        let seconds = (self.options.seconds + 15).to_string() + "s";
-        let burst = Load { scenario: BURST, vars: vec![("duration", seconds)] };
-        let vars = [("publishers", 100), ("subscribers", 100), ("target_throughput", 1000)];
-        let mut beside = Load { scenario: "symmetric", vars: Vec::new() };
-        beside.vars.extend(vars.map(|(name, value)| (name, value.to_string())));
-        beside.vars.extend([("ramp_up", "1s".to_owned()), ("warmup", "1s".to_owned())]);
-        let dirs = ["burst", "beside"].map(|name| dir.join(name));
-        fs::create_dir_all(dir).context("cannot create a folder")?;
+        let burst = Load { scenario: BURST, vars: Vec::new() };
         self.with_broker(|pid, port| {
-            let broker = running_broker(pid, port);
-            let (burst, beside) = thread::scope(|scope| {
-                let burst = scope.spawn(|| self.tacho_run(&burst, &dirs[0], &broker, || {}));
-                // Until its clients are connected and its first bursts are over.
-                thread::sleep(BURST_START);
-                let beside = self.tacho_run(&beside, &dirs[1], &broker, || {});
-                (burst.join(), beside)
-            });
-            let burst = burst.map_err(|_| anyhow!("its thread panicked"))??;
+            let (mut sample, burst) = self.with_pairs(sample, dir, &burst, pid, port)?;
             let figure = |path| burst.pointer(path).and_then(Value::as_f64);
             ensure!(figure("/steps/0/lost") == Some(0.0), "the bursts lost messages");
-            let mut sample = read_summary(sample, &beside?)?;
             sample.set("burst_us_max", figure("/steps/0/latency_us/max"));
             sample.set("burst_us_p50", figure("/steps/0/latency_us/p50"));
             Ok(sample)
         })
+    }
+
+    /// A scenario with 100 pairs beside it: their figures, and its summary.
+    fn with_pairs(
+        &self,
+        sample: Sample,
+        dir: &Path,
+        load: &Load,
+        pid: u32,
+        port: u16,
+    ) -> Result<(Sample, Value)> {
+        let mut load = load.clone();
+        load.vars.push(("duration", (self.options.seconds + 15).to_string() + "s"));
+        let vars = [("publishers", 100), ("subscribers", 100), ("target_throughput", 1000)];
+        let mut beside = Load { scenario: "symmetric", vars: Vec::new() };
+        beside.vars.extend(vars.map(|(name, value)| (name, value.to_string())));
+        beside.vars.extend([("ramp_up", "1s".to_owned()), ("warmup", "1s".to_owned())]);
+        let dirs = ["load", "beside"].map(|name| dir.join(name));
+        fs::create_dir_all(dir).context("cannot create a folder")?;
+        let broker = running_broker(pid, port);
+        let (load, beside, ended) = thread::scope(|scope| {
+            let load =
+                scope.spawn(|| (self.tacho_run(&load, &dirs[0], &broker, || {}), Instant::now()));
+            // Until its clients are connected and its first messages are delivered.
+            thread::sleep(LOAD_START);
+            let place = Generator { cores: &[self.options.generator_cpu], beside: true };
+            let beside = self.tacho_run_on(place, &beside, &dirs[1], &broker, || {});
+            let ended = Instant::now();
+            (load.join(), beside, ended)
+        });
+        let (load, load_ended) = load.map_err(|_| anyhow!("its thread panicked"))?;
+        ensure!(load_ended > ended, "the load was over before the pairs beside it");
+        Ok((read_summary(sample, &beside?)?, load?))
     }
 
     /// The broker's memory while the packets are unfinished, and once their clients have left.
@@ -379,13 +438,13 @@ impl Runner {
     fn attacked(&self, sample: Sample, attack: Attack) -> Result<Sample> {
         let http = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
         let arguments = [format!("--metrics={http}")];
-        let length = Duration::from_secs(self.options.seconds);
         self.with_broker_and(&arguments, |_, port| {
-            attack::measure(sample, attack, Victim { port, http: Some(http) }, length)
+            attack::measure(sample, attack, Victim { port, http: Some(http) }, self.length())
         })
     }
 
-    fn attacked_forwarder(&self, sample: Sample, attack: Attack) -> Result<Sample> {
+    /// With a bare forwarder instead of a broker.
+    fn with_forwarder(&self, work: impl FnOnce(u32, u16) -> Result<Sample>) -> Result<Sample> {
         let mut command = shell::command(&self.xtask);
         command.args(["floor", "forwarder", "--cpu", &self.options.broker_cpu.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -395,10 +454,30 @@ impl Runner {
         BufReader::new(stdout).read_line(&mut line).context("cannot read the port")?;
         let port = line.trim().parse().with_context(|| format!("not a port: {line:?}"))?;
         pin(&[self.options.generator_cpu])?;
-        let length = Duration::from_secs(self.options.seconds);
-        let result = attack::measure(sample, attack, Victim { port, http: None }, length);
+        let result = work(forwarder.0.id(), port);
         pin(&[self.options.broker_cpu, self.options.generator_cpu])?;
         result
+    }
+
+    fn connects(
+        &self,
+        sample: Sample,
+        dir: &Path,
+        (subject, way): (Subject, Way),
+        load: &Load,
+    ) -> Result<Sample> {
+        let mosquitto = shell::find("mosquitto");
+        let programs = Programs { tacho: &self.tacho, mosquitto: mosquitto.as_deref() };
+        let (is_mosquitto, folder) = (subject == Subject::Mosquitto, self.folder.join("connects"));
+        let mut broker = connects::arguments(is_mosquitto, way, programs, &folder)?;
+        broker.push(format!("--broker-cores={}", self.options.broker_cpu));
+        let summary = self.tacho_run(load, dir, &broker, || {})?;
+        let mut sample = read_summary(sample, &summary)?;
+        connects::figures(&mut sample, &summary);
+        if load.scenario == "login" {
+            login::figures(&mut sample, &summary)?;
+        }
+        Ok(sample)
     }
 
     fn login(&self, sample: Sample, dir: &Path, method: Method, load: &Load) -> Result<Sample> {

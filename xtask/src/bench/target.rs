@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::attack::Attack;
+use super::connects::Way;
 use super::figures::{Figures, number};
 
 /// A target and its result.
@@ -59,6 +60,7 @@ struct Judge<'f> {
 
 pub(super) const CPU: &str = "cpu_us_per_message";
 pub(super) const TIMES: &str = "x";
+const P99: &str = "latency_us_p99";
 
 /// Compares medians with the targets.
 pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
@@ -101,26 +103,45 @@ pub(super) fn judge(figures: &Figures) -> Vec<Verdict> {
             AtMost(1.25),
         );
     }
-    let p99 = "latency_us_p99";
-    judge.one("p99 at 30K TPS, QoS 1", "tacho_qos1_30k", p99, "us", Some(AtMost(2000.0)));
+    judge.one("p99 at 30K TPS, QoS 1", "tacho_qos1_30k", P99, "us", Some(AtMost(2000.0)));
+    judge_forwarder(&mut judge);
     judge_idle(&mut judge);
     judge_share_and_routes(&mut judge);
     judge_population(&mut judge);
     judge.verdicts
 }
 
+/// Beside a bare forwarder, which does nothing but pass on.
+fn judge_forwarder(judge: &mut Judge<'_>) {
+    use Bound::AtMost;
+    for (qos, tps) in [(0, 20), (0, 60), (1, 20), (1, 60)] {
+        let of = |subject| format!("{subject}_qos{qos}_{tps}k");
+        let share = judge.share(&of("tacho"), &of("forwarder"), CPU);
+        judge.record(&format!("QoS {qos} at {tps}K TPS against a forwarder"), share, TIMES, None);
+    }
+    let share = judge.share("tacho_qos1_60k", "forwarder_qos1_60k", P99);
+    judge.push("p99 there, QoS 1 at 60K TPS", share, TIMES, AtMost(2.0));
+    for qos in [0, 1] {
+        let of = |subject| format!("{subject}_fanout160_qos{qos}");
+        let share = judge.share(&of("tacho"), &of("forwarder"), "cpu_us_per_delivery");
+        let target = format!("fan-out of 160K out/s, QoS {qos}, against a forwarder");
+        judge.push(&target, share, TIMES, AtMost(0.85));
+    }
+    let target = "p99 of 100 pairs beside a fan-out of 150K out/s";
+    judge.one(target, "tacho_beside_fanout", P99, "us", Some(AtMost(10_000.0)));
+    judge.one("the same beside a forwarder", "forwarder_beside_fanout", P99, "us", None);
+}
+
 /// Memory of clients that do nothing.
 fn judge_idle(judge: &mut Judge<'_>) {
     use Bound::AtMost;
-    let figures = judge.figures;
     for (metric, of, limit) in [
         ("rss_bytes_per_connection", "an idle connection", 1024.0),
         ("rss_bytes_per_subscribed", "an idle connection with a subscription", 2048.0),
     ] {
         let target = format!("memory of {of}");
         judge.one(&target, "tacho_idle_10k", metric, "bytes", Some(AtMost(limit)));
-        let of = |case| figures.median(case, metric);
-        let share = ratio(of("tacho_idle_10k"), of("mosquitto_idle_10k"));
+        let share = judge.share("tacho_idle_10k", "mosquitto_idle_10k", metric);
         judge.record(&format!("{target} against mosquitto"), share, TIMES, None);
     }
 }
@@ -147,7 +168,6 @@ fn judge_share_and_routes(judge: &mut Judge<'_>) {
 /// Many subscriptions, bursts and clients that break the rules.
 fn judge_population(judge: &mut Judge<'_>) {
     use Bound::AtMost;
-    let p99 = "latency_us_p99";
     let case = "tacho_subscribe_1m";
     judge.one("1,000,000 subscriptions", case, "subscribe_s", "s", Some(AtMost(10.0)));
     let bytes = "rss_bytes_per_subscription";
@@ -160,18 +180,19 @@ fn judge_population(judge: &mut Judge<'_>) {
     );
     let case = "tacho_burst_10k";
     judge.one("last of 10,000 subscribers", case, "burst_us_max", "us", Some(AtMost(60_000.0)));
-    judge.one("p99 of 100 pairs beside", case, p99, "us", Some(AtMost(10_000.0)));
-    judge.one("p99 of good clients while 1,000 bad ones try", "tacho_abuse_20k", p99, "us", None);
+    judge.one("p99 of 100 pairs beside", case, P99, "us", Some(AtMost(10_000.0)));
+    judge.one("p99 of good clients while 1,000 bad ones try", "tacho_abuse_20k", P99, "us", None);
     let lost = Some(AtMost(0.0));
     judge.one("lost by good clients meanwhile", "tacho_abuse_20k", "lost", "messages", lost);
     let case = "tacho_partial_20k";
-    judge.one("p99 of good clients while 1,000 stop within a packet", case, p99, "us", None);
+    judge.one("p99 of good clients while 1,000 stop within a packet", case, P99, "us", None);
     judge.one("lost by good clients meanwhile", case, "lost", "messages", lost);
     let (ratio, left) = (Some(AtMost(1.3)), Some(AtMost(64e6)));
     let what = "memory per byte of an unfinished packet";
     judge.one(what, case, "rss_bytes_per_partial_byte", "bytes", ratio);
     judge.one("memory left by clients that left", case, "rss_bytes_left", "bytes", left);
     judge_leavers(judge);
+    judge_connects(judge);
     judge_attacks(judge);
 }
 
@@ -182,9 +203,34 @@ fn judge_leavers(judge: &mut Judge<'_>) {
         let target =
             |figure| format!("{figure} of good clients while a million {what}subscriptions end");
         let (p99, worst) = (Some(AtMost(20_000.0)), Some(AtMost(50_000.0)));
-        judge.one(&target("p99"), case, "latency_us_p99", "us", p99);
+        judge.one(&target("p99"), case, P99, "us", p99);
         judge.one(&target("worst"), case, "latency_us_max", "us", worst);
         judge.one(&target("lost"), case, "lost", "messages", Some(AtMost(0.0)));
+    }
+}
+
+/// Connections one after the other, and all at once.
+fn judge_connects(judge: &mut Judge<'_>) {
+    for way in Way::ALL {
+        let (what, name) = (way.what(), way.name());
+        let [tacho, mosquitto] =
+            ["tacho", "mosquitto"].map(|subject| format!("{subject}_connect_{name}"));
+        let cpu = judge.share(&tacho, &mosquitto, "cpu_us_per_login");
+        judge.record(
+            &format!("CPU of a connection by {what}, against mosquitto"),
+            cpu,
+            TIMES,
+            None,
+        );
+        let most = judge.share(&tacho, &mosquitto, "logins_per_s");
+        judge.record(&format!("most connections by {what}, against mosquitto"), most, TIMES, None);
+        for subject in ["tacho", "mosquitto"] {
+            let case = format!("{subject}_connect_storm_{name}");
+            let clients = way.storm_clients();
+            let target = format!("{clients} come back by {what}, {subject}: 99 % connected");
+            judge.one(&target, &case, "storm_connected_ms_p99", "ms", None);
+            judge.one("p99 of 50 pairs beside", &case, P99, "us", None);
+        }
     }
 }
 
@@ -199,7 +245,7 @@ fn judge_attacks(judge: &mut Judge<'_>) {
         let what = attack.what();
         let (p99, worst) = (Some(AtMost(20_000.0)), Some(AtMost(50_000.0)));
         let target = |figure| format!("{figure} of an honest client while: {what}");
-        judge.one(&target("p99"), &tacho, "latency_us_p99", "us", p99);
+        judge.one(&target("p99"), &tacho, P99, "us", p99);
         judge.one(&target("worst"), &tacho, "latency_us_max", "us", worst);
         judge.one(&target("lost"), &tacho, "lost", "messages", Some(AtMost(0.0)));
         judge.one("the same beside a bare forwarder: worst", &bare, "latency_us_max", "us", None);
@@ -216,7 +262,7 @@ fn judge_attacks(judge: &mut Judge<'_>) {
 pub(super) fn judge_durability(figures: &Figures) -> Vec<Verdict> {
     use Bound::{AtLeast, AtMost};
     let mut judge = Judge { figures, verdicts: Vec::new() };
-    let (p99, rate) = ("latency_us_p99", "in_per_s");
+    let (p99, rate) = (P99, "in_per_s");
     judge.one("the disk: p99 of 4 KiB written and synced", "disk", "fdatasync_us_p99", "us", None);
     let disk_us = figures.median("disk", "fdatasync_us_p99").unwrap_or(0.0);
     for bytes in [32, 1024] {
@@ -288,8 +334,12 @@ fn ratio(value: Option<f64>, reference: Option<f64>) -> Option<f64> {
 impl Judge<'_> {
     /// CPU per message of one case relative to another.
     fn cpu(&mut self, target: &str, case: &str, reference: &str, bound: Bound) {
-        let value = ratio(self.figures.median(case, CPU), self.figures.median(reference, CPU));
-        self.push(target, value, TIMES, bound);
+        self.push(target, self.share(case, reference, CPU), TIMES, bound);
+    }
+
+    /// A metric of one case relative to that of another.
+    fn share(&self, case: &str, reference: &str, metric: &str) -> Option<f64> {
+        ratio(self.figures.median(case, metric), self.figures.median(reference, metric))
     }
 
     /// One metric of one case.

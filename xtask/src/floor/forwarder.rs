@@ -1,13 +1,16 @@
-//! A bare forwarder that speaks enough of MQTT 3.1.1 to be attacked as a broker is: it answers, and
-//! passes a PUBLISH on to those that subscribe to exactly its topic, at QoS 0.
+//! A bare forwarder that speaks enough of MQTT 3.1.1 and 5.0 to be measured and attacked like a
+//! broker: it answers, and passes a PUBLISH on, at QoS 0 or 1, to those that speak the same version
+//! and subscribe to exactly its topic, or to it with `+` as the last level.
 //!
-//! It has no sessions, limits, wills and retained messages. What an honest client sees beside it is
-//! the share of the kernel, the machine and the attacker itself.
+//! It has no sessions, limits, wills and retained messages, keeps nothing until it is acknowledged,
+//! and ends connections that publish at QoS 2. A message costs the kernel's share here; what an
+//! honest client sees beside an attacker is the machine's and the attacker's.
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 use anyhow::{Context, Result};
 use rustix::buffer::spare_capacity;
@@ -35,6 +38,18 @@ struct ForwarderClient {
     /// Its socket takes nothing until it says so.
     blocked: bool,
     filters: Vec<Vec<u8>>,
+    /// The packet identifier of the last message at QoS 1.
+    packet_id: u16,
+    /// It speaks MQTT 5.0.
+    is_v5: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Receiver {
+    key: u64,
+    /// At QoS 1 if the message is, too.
+    acknowledges: bool,
+    is_v5: bool,
 }
 
 struct MqttForwarder {
@@ -43,7 +58,7 @@ struct MqttForwarder {
     clients: HashMap<u64, ForwarderClient>,
     next: u64,
     /// Topic → subscribers.
-    routes: HashMap<Vec<u8>, Vec<u64>>,
+    routes: HashMap<Vec<u8>, Rc<Vec<Receiver>>>,
     dirty: Vec<u64>,
     buffer: Box<[u8]>,
 }
@@ -90,7 +105,8 @@ impl MqttForwarder {
                             known.blocked = false;
                             self.send(client, &[]);
                         }
-                        self.read(client);
+                        let ends = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+                        self.read(client, flags.intersects(ends));
                     }
                 }
             }
@@ -109,6 +125,8 @@ impl MqttForwarder {
                 dirty: false,
                 blocked: false,
                 filters: Vec::new(),
+                packet_id: 0,
+                is_v5: false,
             };
             self.clients.insert(self.next, client);
             self.next += 1;
@@ -116,8 +134,8 @@ impl MqttForwarder {
         Ok(())
     }
 
-    /// Takes in what has arrived, a buffer at a time.
-    fn read(&mut self, key: u64) {
+    /// Takes in what has arrived, a buffer at a time; to the end of the input if there is one.
+    fn read(&mut self, key: u64, at_end: bool) {
         loop {
             let Some(client) = self.clients.get_mut(&key) else { return };
             let count = match client.stream.read(&mut self.buffer) {
@@ -144,6 +162,9 @@ impl MqttForwarder {
             if let Some(client) = self.clients.get_mut(&key) {
                 client.rest = bytes;
             }
+            if count < READ_BYTES && !at_end {
+                return;
+            }
         }
     }
 
@@ -152,21 +173,18 @@ impl MqttForwarder {
         let first = *packet.first()?;
         let head = 2 + packet.iter().skip(1).take_while(|byte| **byte & 0x80 != 0).count();
         let body = packet.get(head..)?;
+        let is_v5 = self.clients.get(&key)?.is_v5;
         match first >> 4 {
-            1 => self.send(key, &[0x20, 2, 0, 0]),
-            3 => self.forward(key, first, body)?,
-            8 => {
-                let mut answer = body.get(..2)?.to_vec();
-                let mut rest = body.get(2..)?;
-                while !rest.is_empty() {
-                    let (filter, more) = text(rest)?;
-                    rest = more.get(1..)?;
-                    answer.push(0);
-                    self.routes.entry(filter.to_vec()).or_default().push(key);
-                    self.clients.get_mut(&key)?.filters.push(filter.to_vec());
-                }
-                self.send(key, &mqtt::packet(0x90, &answer));
+            1 => {
+                let (_, rest) = text(body)?;
+                let is_v5 = *rest.first()? == 5;
+                self.clients.get_mut(&key)?.is_v5 = is_v5;
+                let answer: &[u8] = if is_v5 { &[0, 0, 0] } else { &[0, 0] };
+                self.send(key, &mqtt::packet(0x20, answer));
             }
+            3 => self.forward(key, is_v5, first, body)?,
+            8 => self.subscribe(key, is_v5, body)?,
+            10 if is_v5 => return None,
             10 => self.send(key, &mqtt::packet(0xb0, body.get(..2)?)),
             12 => self.send(key, &[0xd0, 0]),
             14 => return None,
@@ -175,25 +193,66 @@ impl MqttForwarder {
         Some(())
     }
 
-    fn forward(&mut self, key: u64, first: u8, body: &[u8]) -> Option<()> {
-        let (topic, mut payload) = text(body)?;
-        if first & 0x06 != 0 {
-            let (id, rest) = payload.split_at_checked(2)?;
-            payload = rest;
+    fn subscribe(&mut self, key: u64, is_v5: bool, body: &[u8]) -> Option<()> {
+        let mut answer = body.get(..2)?.to_vec();
+        let mut rest = body.get(2..)?;
+        if is_v5 {
+            // Properties: none of them matters here, and none is answered.
+            let len = varying(rest)?;
+            rest = rest.get(len..)?;
+            answer.push(0);
+        }
+        while !rest.is_empty() {
+            let (filter, more) = text(rest)?;
+            let (options, more) = more.split_first()?;
+            rest = more;
+            let qos = options & 3;
+            let acknowledges = qos > 0;
+            answer.push(qos);
+            let receivers = self.routes.entry(filter.to_vec()).or_default();
+            Rc::make_mut(receivers).push(Receiver { key, acknowledges, is_v5 });
+            self.clients.get_mut(&key)?.filters.push(filter.to_vec());
+        }
+        self.send(key, &mqtt::packet(0x90, &answer));
+        Some(())
+    }
+
+    fn forward(&mut self, key: u64, is_v5: bool, first: u8, body: &[u8]) -> Option<()> {
+        let (topic, mut behind) = text(body)?;
+        let qos = first >> 1 & 3;
+        if qos > 1 {
+            return None;
+        }
+        if qos == 1 {
+            let (id, rest) = behind.split_at_checked(2)?;
+            behind = rest;
             self.send(key, &mqtt::packet(0x40, id));
         }
-        let receivers = self.routes.get(topic).cloned().unwrap_or_default();
-        if receivers.is_empty() {
+        let parent_len = topic.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+        let siblings = [topic.get(..parent_len)?, b"+"].concat();
+        let routes = [topic, &siblings].map(|filter| self.routes.get(filter).cloned());
+        if routes.iter().all(Option::is_none) {
             return Some(());
         }
-        let mut out = (topic.len() as u16).to_be_bytes().to_vec();
-        out.extend_from_slice(topic);
-        out.extend_from_slice(payload);
-        let out = mqtt::packet(0x30, &out);
-        for receiver in receivers {
-            let client = self.clients.get(&receiver);
-            if client.is_some_and(|client| client.unsent.len() < UNSENT_BYTES_MAX) {
-                self.send(receiver, &out);
+        let name = body.get(..2 + topic.len())?;
+        let once = mqtt::packet(0x30, &[name, behind].concat());
+        let mut acknowledged = mqtt::packet(0x32, &[name, &[0, 0], behind].concat());
+        let id_at = acknowledged.len() - behind.len() - 2;
+        for receiver in routes.iter().flatten().flat_map(|receivers| receivers.iter()) {
+            let Some(client) = self.clients.get_mut(&receiver.key) else { continue };
+            if receiver.is_v5 != is_v5 || client.unsent.len() >= UNSENT_BYTES_MAX {
+                continue;
+            }
+            if qos == 1 && receiver.acknowledges {
+                client.packet_id = client.packet_id.checked_add(1).unwrap_or(1);
+                let id = acknowledged.get_mut(id_at..id_at + 2)?;
+                id.copy_from_slice(&client.packet_id.to_be_bytes());
+                client.unsent.extend_from_slice(&acknowledged);
+            } else {
+                client.unsent.extend_from_slice(&once);
+            }
+            if client.is_due() {
+                self.dirty.push(receiver.key);
             }
         }
         Some(())
@@ -203,8 +262,7 @@ impl MqttForwarder {
     fn send(&mut self, key: u64, bytes: &[u8]) {
         let Some(client) = self.clients.get_mut(&key) else { return };
         client.unsent.extend_from_slice(bytes);
-        if !client.dirty && !client.blocked && !client.unsent.is_empty() {
-            client.dirty = true;
+        if client.is_due() {
             self.dirty.push(key);
         }
     }
@@ -230,12 +288,22 @@ impl MqttForwarder {
         let Some(client) = self.clients.remove(&key) else { return };
         for filter in client.filters {
             if let Some(receivers) = self.routes.get_mut(&filter) {
-                receivers.retain(|receiver| *receiver != key);
+                let receivers = Rc::make_mut(receivers);
+                receivers.retain(|receiver| receiver.key != key);
                 if receivers.is_empty() {
                     self.routes.remove(&filter);
                 }
             }
         }
+    }
+}
+
+impl ForwarderClient {
+    /// Whether its output waits for the end of the turn from now on.
+    fn is_due(&mut self) -> bool {
+        let due = !self.dirty && !self.blocked && !self.unsent.is_empty();
+        self.dirty |= due;
+        due
     }
 }
 
@@ -250,6 +318,12 @@ fn packet_len(bytes: &[u8]) -> Option<usize> {
     }
     // A length of five bytes: longer than any packet may be.
     (bytes.len() > 4).then_some(usize::MAX)
+}
+
+/// The length of properties with the length in front of them.
+fn varying(bytes: &[u8]) -> Option<usize> {
+    // As of a packet without its first byte.
+    packet_len(&[&[0], bytes.get(..4.min(bytes.len()))?].concat()).map(|len| len - 1)
 }
 
 /// A text with its length in front, and what follows it.
@@ -270,6 +344,10 @@ mod tests {
             assert_eq!(packet_len(&packet[..1]), None);
         }
         assert_eq!(packet_len(&[0x30, 0xff, 0xff, 0xff, 0xff]), Some(usize::MAX));
+        assert_eq!(
+            (varying(&[0, 9]), varying(&[3, 1, 2, 3]), varying(&[])),
+            (Some(1), Some(4), None)
+        );
         assert_eq!(text(b"\x00\x01ab"), Some((&b"a"[..], &b"b"[..])));
         assert_eq!(text(b"\x00\x02a"), None);
     }

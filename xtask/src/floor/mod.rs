@@ -48,7 +48,8 @@ enum Part {
         #[arg(long)]
         cpu: Option<usize>,
     },
-    /// A bare forwarder that speaks some MQTT 3.1.1; prints its port, ends when its input closes
+    /// A bare forwarder that speaks some MQTT, at QoS 0 and 1; prints its port, ends when its input
+    /// closes
     Forwarder {
         /// Core to run on
         #[arg(long)]

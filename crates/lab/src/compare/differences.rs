@@ -84,8 +84,13 @@ fn broker(target: &TargetRecord) -> Vec<Entry> {
     ];
     let durability = target.durability.clone().map(PropertyValue::Text);
     entries.extend(durability.map(|level| (Property::Durability { target: name() }, level)));
-    let verified = target.tls_verified.map(|verified| PropertyValue::flag(Some(verified)));
-    entries.extend(verified.map(|it| (Property::CertificateVerified { target: name() }, it)));
+    let flags = [
+        (Property::CertificateVerified { target: name() }, target.tls_verified),
+        (Property::SessionsResumed { target: name() }, target.tls_resumed),
+    ];
+    let told =
+        |(property, flag): (_, Option<bool>)| Some((property, PropertyValue::flag(Some(flag?))));
+    entries.extend(flags.into_iter().filter_map(told));
     entries
 }
 

@@ -28,8 +28,8 @@ pub enum Transport {
     /// Plain TCP.
     #[default]
     Tcp,
-    /// TLS. Connections that share it resume each other's TLS sessions, but for those of clients
-    /// with certificates of their own.
+    /// TLS. Whether connections that share it resume each other's sessions is among its settings;
+    /// those of clients with certificates of their own never do.
     Tls(Arc<TlsClient>),
     /// WebSocket.
     Ws(WsClient),

@@ -34,9 +34,13 @@ pub struct TlsClientSettings {
     pub server_name: String,
     /// Application protocols to offer (ALPN).
     pub alpn: Vec<String>,
+    /// Resume no session: every handshake is a full one, as those of devices that connect for the
+    /// first time.
+    pub full_handshakes: bool,
 }
 
-/// Opens TLS connections to one server; they share it, so that sessions resume.
+/// Opens TLS connections to one server. They share their sessions: each may resume that of another,
+/// unless all handshakes are to be full ones.
 #[derive(Debug)]
 pub struct TlsClient {
     config: Arc<ClientConfig>,
@@ -84,6 +88,9 @@ impl TlsClient {
             }
             _ => return Err(TlsError::CertificateWithoutKey),
         };
+        if settings.full_handshakes {
+            config.resumption = Resumption::disabled();
+        }
         config.alpn_protocols = settings.alpn.iter().map(|name| name.clone().into()).collect();
         Ok(Self { config: Arc::new(config), server_name, own })
     }

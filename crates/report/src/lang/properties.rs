@@ -46,6 +46,8 @@ statements! {
     Property::Durability { target } => [of = lang.of_target(target);] "durability{of}", "持久性{of}";
     Property::CertificateVerified { target } => [of = lang.of_target(target);]
         "certificate verified{of}", "已验证证书{of}";
+    Property::SessionsResumed { target } => [of = lang.of_target(target);]
+        "TLS sessions resumed{of}", "恢复 TLS 会话{of}";
     Property::CommandBefore => [] "command before each repeat", "每次重复前执行的命令";
     Property::Key(name) => [] "{name}", "{name}";
 }

@@ -45,6 +45,7 @@ pub(super) fn properties() -> Vec<Property> {
         Property::MqttVersion { target: target() },
         Property::Durability { target: target() },
         Property::CertificateVerified { target: target() },
+        Property::SessionsResumed { target: target() },
         Property::CommandBefore,
         Property::Key("vars.qos".to_owned()),
     ]

@@ -34,7 +34,7 @@ impl Checker<'_> {
             "" => Err(self.error(text.span(), "this value is empty")),
             text => Ok(text.to_owned()),
         };
-        Ok(TlsOptions {
+        let options = TlsOptions {
             ca: tls.ca.as_ref().map(|path| self.source.path(path.get_ref())),
             cert: tls.cert.as_ref().map(|path| self.file(path)).transpose()?,
             key: tls.key.as_ref().map(|path| self.file(path)).transpose()?,
@@ -42,8 +42,15 @@ impl Checker<'_> {
             insecure: tls.insecure,
             server_name: tls.server_name.as_ref().map(text).transpose()?,
             alpn: tls.alpn.iter().map(text).collect::<Checked<_>>()?,
+            resume: tls.resume.as_ref().is_some_and(|resume| *resume.get_ref()),
             certificates: Certificates::default(),
-        })
+        };
+        match &tls.resume {
+            Some(resume) if options.resume && options.is_per_client() => {
+                Err(self.error(resume.span(), TlsOptions::NOT_RESUMED).label("remove it"))
+            }
+            _ => Ok(options),
+        }
     }
 
     /// The name of a file that may differ from client to client.

@@ -155,6 +155,7 @@ const TLS: &[Key] = &[
     key("insecure", Flag, "Do not verify the broker's certificate; false."),
     key("server_name", Text, "Name to verify instead of the host of the address."),
     key("alpn", Texts, "Application protocols to offer."),
+    key("resume", Flag, "Resume TLS sessions instead of a full handshake each; false."),
 ];
 
 const TEST_CA: &[Key] = &[

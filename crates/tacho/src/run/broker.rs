@@ -28,8 +28,8 @@ pub(super) struct Broker {
     url: BrokerUrl,
     addresses: Vec<SocketAddr>,
     transport: Transport,
-    /// With TLS: is its certificate verified?
-    tls_verified: Option<bool>,
+    /// Absent without TLS.
+    tls: Option<Encryption>,
     /// A process that the run did not start.
     foreign_pid: Option<u32>,
     /// Of Tacho's own: how safe it keeps sessions that outlive their connections.
@@ -49,6 +49,20 @@ pub(super) struct Site<'a> {
     pub(super) cores: &'a Cores,
     pub(super) directory: &'a RunDirectory,
     pub(super) network: &'a Network,
+}
+
+/// What the record says of TLS.
+#[derive(Clone, Copy, Debug)]
+struct Encryption {
+    is_verified: bool,
+    is_resumed: bool,
+}
+
+impl Encryption {
+    fn of(url: &BrokerUrl, tls: &TlsOptions) -> Option<Self> {
+        let encryption = Self { is_verified: !tls.insecure, is_resumed: tls.resume };
+        url.scheme.uses_tls().then_some(encryption)
+    }
 }
 
 /// A broker whose launch is prepared.
@@ -71,13 +85,12 @@ impl Site<'_> {
     ) -> Result<Broker, Failure> {
         let prepared = match &target.source {
             Source::Url { url, addresses, pid, transport } => {
-                let tls_verified = url.scheme.uses_tls().then_some(!target.tls.insecure);
                 return Ok(Broker {
                     kind: TargetKind::Url,
                     url: url.clone(),
                     addresses: addresses.clone(),
                     transport: transport.clone(),
-                    tls_verified,
+                    tls: Encryption::of(url, &target.tls),
                     foreign_pid: *pid,
                     name: target.name,
                     version: target.version,
@@ -98,7 +111,7 @@ impl Site<'_> {
         Ok(Broker {
             kind,
             transport: transport(&url, &tls)?,
-            tls_verified: url.scheme.uses_tls().then_some(!tls.insecure),
+            tls: Encryption::of(&url, &tls),
             addresses: vec![SocketAddr::from(([127, 0, 0, 1], url.port))],
             url,
             name: target.name,
@@ -164,6 +177,7 @@ impl Site<'_> {
             url: BrokerUrl::new(*scheme, "127.0.0.1", port),
             tls: TlsOptions {
                 ca: certificates.map(|folder| folder.join("ca.pem")),
+                resume: target.tls.resume,
                 ..TlsOptions::default()
             },
             launch,
@@ -259,7 +273,8 @@ impl Broker {
             },
             command: self.process.as_ref().map(|process| process.lock().shown().to_owned()),
             pid: self.pid(),
-            tls_verified: self.tls_verified,
+            tls_verified: self.tls.map(|tls| tls.is_verified),
+            tls_resumed: self.tls.map(|tls| tls.is_resumed),
             durability: self.level.map(|level| level.to_string()),
             host: None,
             network_limit: self.network_limit,

@@ -117,10 +117,10 @@ impl Target {
         if arguments.transport.transport.is_some() && !targets.iter().any(Self::starts_a_broker) {
             return useless("--transport", "the run starts no broker, and a URL has its own");
         }
-        if let Some(flag) = arguments.transport.tls_flag()
-            && !targets.iter().any(Self::shows_a_certificate)
-        {
-            return useless(flag, "no broker with certificates of its own is reached by TLS");
+        let by_tls = targets.iter().any(Self::is_reached_by_tls);
+        let certified = targets.iter().any(Self::shows_a_certificate);
+        if let Some((flag, what)) = arguments.transport.useless_flag(by_tls, certified) {
+            return useless(flag, what);
         }
         for target in targets.iter().filter(|target| target.shows_a_certificate()) {
             // They are read or signed before anything is started, and kept for the run.
@@ -190,10 +190,15 @@ impl Target {
 
     /// Is there a certificate that the run did not make?
     fn shows_a_certificate(&self) -> bool {
+        self.is_reached_by_tls() && !matches!(self.source, Source::BuiltIn(_))
+    }
+
+    fn is_reached_by_tls(&self) -> bool {
         match &self.source {
             Source::Url { url, .. } => url.scheme.uses_tls(),
-            Source::Command { scheme, .. } => scheme.uses_tls(),
-            Source::BuiltIn(_) => false,
+            Source::Command { scheme, .. } | Source::BuiltIn(OwnBroker { scheme, .. }) => {
+                scheme.uses_tls()
+            }
         }
     }
 }

@@ -55,6 +55,11 @@ pub(crate) struct TransportArguments {
     /// Name to verify in the broker's certificate, instead of the host of the URL
     #[arg(long, value_name = "NAME")]
     server_name: Option<String>,
+
+    /// Let clients resume the TLS sessions of others, instead of a full handshake for each
+    /// connection
+    #[arg(long)]
+    tls_resume: bool,
 }
 
 /// The transport of MQTT packets.
@@ -81,24 +86,33 @@ impl TransportArguments {
         }
     }
 
-    /// The first flag about certificates, if there is one.
-    pub(super) fn tls_flag(&self) -> Option<&'static str> {
-        [
+    /// The first flag that would do nothing, and why. `by_tls`: a broker is reached by TLS;
+    /// `certified`: one whose certificate the run does not make.
+    pub(super) fn useless_flag(
+        &self,
+        by_tls: bool,
+        certified: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        let about_certificates = [
             (self.ca.is_some(), "--ca"),
             (self.cert.is_some(), "--cert"),
             (self.test_ca.is_some(), "--test-ca"),
             (self.insecure, "--insecure"),
             (self.server_name.is_some(), "--server-name"),
-        ]
-        .into_iter()
-        .find_map(|(given, flag)| given.then_some(flag))
+        ];
+        let what = "no broker with certificates of its own is reached by TLS";
+        let of_certificates =
+            about_certificates.into_iter().find(|(given, _)| *given && !certified);
+        of_certificates.map(|(_, flag)| (flag, what)).or_else(|| {
+            (self.tls_resume && !by_tls).then_some(("--tls-resume", "no broker is reached by TLS"))
+        })
     }
 
     /// The scenario's TLS options for a target, overridden by the flags; none for a broker
     /// without TLS.
     ///
     /// # Errors
-    /// A sentence, when the CA of --test-ca cannot be used.
+    /// A sentence, when the CA of --test-ca cannot be used, or sessions cannot be resumed.
     pub(super) fn tls(&self, target: &Target) -> Result<TlsOptions, String> {
         if target.broker.as_ref().is_some_and(|url| !url.scheme.uses_tls()) {
             return Ok(TlsOptions::default());
@@ -123,6 +137,10 @@ impl TransportArguments {
         }
         if self.server_name.is_some() {
             tls.server_name.clone_from(&self.server_name);
+        }
+        tls.resume |= self.tls_resume;
+        if tls.resume && tls.is_per_client() {
+            return Err(TlsOptions::NOT_RESUMED.to_owned());
         }
         Ok(tls)
     }
@@ -156,6 +174,7 @@ fn tls_client(url: &BrokerUrl, tls: &TlsOptions) -> Result<TlsClient, Failure> {
         insecure: tls.insecure,
         server_name: tls.server_name.clone().unwrap_or_else(|| url.host.clone()),
         alpn: tls.alpn.clone(),
+        full_handshakes: !tls.resume,
     };
     TlsClient::new(&settings)
         .map_err(|error| Failure::new(exit::INVALID_CONFIG, format!("{url}: {error}")))
@@ -215,5 +234,11 @@ mod tests {
         assert!(!merged.insecure);
         assert_eq!(merged.ca, Some("mine".into()));
         assert!(ca.tls(&target("mqtt://a", &scenario)).expect("merges").is_default());
+        let resuming = TransportArguments { tls_resume: true, ..TransportArguments::default() };
+        assert!(resuming.tls(&target("mqtts://a", &scenario)).expect("merges").resume);
+        let own = Template::parse("{{i}}.pem").expect("a template");
+        let own = TlsOptions { cert: Some(own.clone()), key: Some(own), ..TlsOptions::default() };
+        let error = resuming.tls(&target("mqtts://a", &own)).expect_err("cannot be");
+        assert_eq!(error, TlsOptions::NOT_RESUMED);
     }
 }

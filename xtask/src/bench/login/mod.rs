@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
+use super::certificates::{P256, ServerCertificates, openssl};
 use super::figures::Sample;
 use crate::shell;
 use backend::Backend;
@@ -181,15 +182,7 @@ impl Preparation<'_> {
 
     /// The command of a broker that takes certificates, and what clients present.
     fn certificates(&self, tacho: &str) -> Result<(String, Vec<String>)> {
-        let [ca, ca_key, cert, key] = ["ca.pem", "ca.key", "server.pem", "server.key"]
-            .map(|name| self.path(name).display().to_string());
-        let new = ["req", "-x509", "-newkey", "ec", "-pkeyopt", P256, "-nodes", "-days", "30"];
-        let of_ca = ["-subj", "/CN=Tacho bench CA", "-keyout", &ca_key, "-out", &ca];
-        openssl(&[&new[..], &of_ca].concat())?;
-        let name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
-        let of_server = ["-addext", "basicConstraints=critical,CA:FALSE", "-CA", &ca];
-        let files = ["-CAkey", &ca_key, "-keyout", &key, "-out", &cert];
-        openssl(&[&new[..], &name, &of_server, &files].concat())?;
+        let ServerCertificates { ca, ca_key, cert, key } = ServerCertificates::make(self.folder)?;
         let config = self.file(
             "tls.toml",
             &format!(
@@ -206,13 +199,6 @@ impl Preparation<'_> {
         let words = ["--transport", "tls", "--ca", &ca, "--test-ca", &ca, "--test-ca-key", &ca_key];
         Ok((command, words.map(str::to_owned).to_vec()))
     }
-}
-
-const P256: &str = "ec_paramgen_curve:P-256";
-
-fn openssl(arguments: &[&str]) -> Result<()> {
-    let program = shell::find("openssl").context("no openssl on this machine")?;
-    shell::output(shell::command(program).args(arguments)).map(drop)
 }
 
 /// What the only line of a password file has behind the name.

@@ -384,6 +384,7 @@ fn remote(address: Spanned<String>, tls: Option<Spanned<RawBridgeTls>>) -> Resul
                 insecure: tls.insecure,
                 server_name: tls.server_name.unwrap_or_else(|| remote.host.clone()),
                 alpn: tls.alpn,
+                full_handshakes: false,
             });
             Ok(remote)
         }
