@@ -209,8 +209,19 @@ impl<H: Handler> Net<H> {
         }
     }
 
-    /// Marks a connection that was accepted or attached as no longer a newcomer: from now on it is
-    /// served before those, see [`LoopConfig::newcomers_budget_ns`].
+    /// Marks a connection that this loop has opened as a newcomer, as accepted ones are: it is
+    /// served after those that are established, see [`LoopConfig::newcomers_budget_ns`].
+    ///
+    /// [`LoopConfig::newcomers_budget_ns`]: crate::LoopConfig::newcomers_budget_ns
+    pub fn newcomer(&mut self, conn: ConnId) {
+        let newcomers_wait = self.limits.newcomers_budget_ns > 0;
+        if let Some(found) = self.conns.get_mut(conn) {
+            found.newcomer = newcomers_wait;
+        }
+    }
+
+    /// Marks a connection as no longer a newcomer: from now on it is served before those, see
+    /// [`LoopConfig::newcomers_budget_ns`].
     ///
     /// [`LoopConfig::newcomers_budget_ns`]: crate::LoopConfig::newcomers_budget_ns
     pub fn established(&mut self, conn: ConnId) {

@@ -1,6 +1,7 @@
 //! Newcomers are served after established connections; buffered bytes are counted.
 
-use std::sync::mpsc::Sender;
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -22,19 +23,20 @@ fn recording(order: Sender<(u64, u8)>) -> Probe {
     }
 }
 
-#[test]
-fn established_connections_are_served_before_newcomers_which_share_a_budget() {
-    let (order, ordered) = events();
-    // So little that a turn has time for one newcomer.
-    let config = LoopConfig { newcomers_budget_ns: 1, ..LoopConfig::default() };
-    let server = start_config(config, recording(order));
-    let mut inside = server.client();
-    write(&mut inside, b"!");
-    read_exactly(&mut inside, 1);
-    let mut newcomers: Vec<_> = (0..20).map(|_| server.client()).collect();
-    eventually("all are accepted", || server.ask(|_, net| net.connections()) == 21);
-    let _ = next(&ordered);
-    // While the loop is blocked, all clients write, the established one last.
+/// So little that a turn has time for one newcomer.
+fn little_budget() -> LoopConfig {
+    LoopConfig { newcomers_budget_ns: 1, ..LoopConfig::default() }
+}
+
+/// While the loop is blocked, all peers write, the established one last: it is served first, and
+/// each newcomer in a turn of its own.
+fn assert_order(
+    server: &Running,
+    mut inside: TcpStream,
+    mut newcomers: Vec<TcpStream>,
+    ordered: &Receiver<(u64, u8)>,
+) {
+    let count = newcomers.len();
     let ((written, all_written), (go, may_go)) = (events(), events());
     let writing = std::thread::spawn(move || {
         next(&may_go);
@@ -49,13 +51,47 @@ fn established_connections_are_served_before_newcomers_which_share_a_budget() {
         go.send(()).unwrap();
         next(&all_written)
     });
-    let mut seen: Vec<(u64, u8)> = (0..21).map(|_| next(&ordered)).collect();
+    let mut seen: Vec<(u64, u8)> = (0..=count).map(|_| next(ordered)).collect();
     let (newcomers, inside) = writing.join().unwrap();
     assert_eq!(seen[0].1, b'i', "{seen:?}");
     seen.retain(|&(_, first)| first == b'n');
     let turns: Vec<u64> = seen.iter().map(|&(turn, _)| turn).collect();
     assert!(turns.windows(2).all(|pair| pair[0] < pair[1]), "one per turn: {turns:?}");
     drop((newcomers, inside));
+}
+
+#[test]
+fn established_connections_are_served_before_newcomers_which_share_a_budget() {
+    let (order, ordered) = events();
+    let server = start_config(little_budget(), recording(order));
+    let mut inside = server.client();
+    write(&mut inside, b"!");
+    read_exactly(&mut inside, 1);
+    let newcomers: Vec<_> = (0..20).map(|_| server.client()).collect();
+    eventually("all are accepted", || server.ask(|_, net| net.connections()) == 21);
+    let _ = next(&ordered);
+    assert_order(&server, inside, newcomers, &ordered);
+}
+
+#[test]
+fn connections_of_its_own_wait_as_newcomers_where_the_handler_says_so() {
+    let (order, ordered) = events();
+    let server = start_config(little_budget(), recording(order));
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = peer.local_addr().unwrap();
+    let opened = || {
+        server.ask(move |_, net| {
+            let conn = net.connect(address, None).unwrap();
+            net.newcomer(conn);
+        });
+        peer.accept().unwrap().0
+    };
+    let mut inside = opened();
+    write(&mut inside, b"!");
+    read_exactly(&mut inside, 1);
+    let newcomers: Vec<_> = (0..20).map(|_| opened()).collect();
+    let _ = next(&ordered);
+    assert_order(&server, inside, newcomers, &ordered);
 }
 
 #[test]

@@ -98,6 +98,8 @@ pub(super) fn arguments(
         }
     };
     let mut arguments = vec![format!("--broker-cmd={command}")];
+    // Connections that have ended keep their local ports for a minute.
+    arguments.push("--source-address=127.0.0.2-127.0.0.5".to_owned());
     if let Some(ServerCertificates { ca, .. }) = tls {
         arguments.extend(["--transport", "tls", "--ca", &ca].map(str::to_owned));
     }
@@ -163,7 +165,7 @@ mod tests {
             arguments(is_mosquitto, Way::Tcp, programs, folder.path()).expect("prepares")
         };
         let command = "--broker-cmd=tacho broker --quiet --shards 1 --listen 127.0.0.1:{port}";
-        assert_eq!(of(false), [command]);
+        assert_eq!(of(false)[0], command);
         let mosquitto = of(true);
         assert!(mosquitto[0].contains("exec mosq -c"), "{mosquitto:?}");
     }

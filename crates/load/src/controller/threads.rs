@@ -11,6 +11,13 @@ use crate::mail::{Mail, Report, ReportBody};
 use crate::plan::Timing;
 use crate::worker::Worker;
 
+/// Publications are due at the end of a turn: however much else there is to do, such as thousands
+/// of handshakes, they wait for about so long. What arrives on connections that are up is read
+/// first, so that latencies contain no handshakes of others; these have half of a turn at least.
+const TURN_NS_MAX: u64 = 1_000_000;
+/// Many a timer opens a connection, which takes about 90 us.
+const TIMERS_PER_TURN_MAX: usize = 16;
+
 /// Starts one event loop per generator thread.
 pub(crate) fn start(
     context: &Arc<RunContext>,
@@ -24,6 +31,9 @@ pub(crate) fn start(
         let config = LoopConfig {
             spin: plan.timing == Timing::Spin,
             batch_writes: true,
+            turn_ns_max: TURN_NS_MAX,
+            newcomers_budget_ns: TURN_NS_MAX / 2,
+            timers_per_turn_max: TIMERS_PER_TURN_MAX,
             cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[number % plan.cpus.len()]),
             ..LoopConfig::default()
         };

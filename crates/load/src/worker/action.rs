@@ -14,8 +14,8 @@ use crate::histogram::record;
 use crate::mail::ReportBody;
 use crate::plan::{Action, ActionKind, ClientIndex, StreamIndex};
 
-/// Steps per turn, which bounds the length of a turn.
-const STEPS_PER_TURN_MAX: usize = 256;
+/// Steps per turn, which bounds the length of a turn: one that ends a connection takes about 40 us.
+const STEPS_PER_TURN_MAX: usize = 32;
 
 /// One step of an action at its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

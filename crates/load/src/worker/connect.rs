@@ -122,6 +122,7 @@ impl Worker {
         client.state = State::Connecting { since_ns: tacho_net::clock::now_ns() };
         match net.connect(addr, self.source_of(index)) {
             Ok(conn) => {
+                net.newcomer(conn);
                 self.clients[local].conn = Some(conn);
                 if self.client_of.len() <= conn.index() {
                     self.client_of.resize(conn.index() + 1, u32::MAX);
@@ -280,6 +281,9 @@ impl Worker {
         );
         client.state = State::Up;
         client.attempts = 0;
+        if let Some(conn) = client.conn {
+            net.established(conn);
+        }
         let again = std::mem::replace(&mut client.history, SessionHistory::Established)
             == SessionHistory::Established;
         self.totals.alive[usize::from(client.cell)] += 1;
