@@ -44,15 +44,15 @@ fn assert_order(
             write(newcomer, b"n");
         }
         write(&mut inside, b"i");
-        written.send(()).unwrap();
+        written.send(()).expect("is waited for");
         (newcomers, inside)
     });
     server.ask(move |_, _| {
-        go.send(()).unwrap();
+        go.send(()).expect("the writer waits");
         next(&all_written)
     });
     let mut seen: Vec<(u64, u8)> = (0..=count).map(|_| next(ordered)).collect();
-    let (newcomers, inside) = writing.join().unwrap();
+    let (newcomers, inside) = writing.join().expect("has written");
     assert_eq!(seen[0].1, b'i', "{seen:?}");
     seen.retain(|&(_, first)| first == b'n');
     let turns: Vec<u64> = seen.iter().map(|&(turn, _)| turn).collect();

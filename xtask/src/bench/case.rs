@@ -1,7 +1,8 @@
 //! The cases of the benchmark.
 
 use super::attack::Attack;
-use super::connects::Way;
+use super::connects::{self, Way};
+use super::figures::grouped;
 use super::login::Method;
 use super::routing::{RoutedSizes, Routing, RoutingCase};
 
@@ -181,7 +182,7 @@ fn beside_forwarder() -> Vec<Case> {
 
 /// Connections one after the other and at once, with Tacho and with mosquitto.
 fn connects(way: Way) -> Vec<Case> {
-    let (what, clients) = (way.what(), way.storm_clients());
+    let (what, clients) = (way.what(), grouped(way.storm_clients() as f64));
     let brokers = [Subject::Tacho { shards: 1 }, Subject::Mosquitto];
     let case = |subject: Subject, storm, what: String, scenario, vars| Case {
         name: format!("{}_connect_{storm}{}", subject.name(), way.name()),
@@ -193,7 +194,7 @@ fn connects(way: Way) -> Vec<Case> {
         let storm = format!("{clients} clients come back at once by {what}, 50 pairs beside");
         [
             case(subject, "", most, "login", Way::one_by_one()),
-            case(subject, "storm_", storm, "reconnect-storm", way.storm()),
+            case(subject, "storm_", storm, connects::STORM, way.storm()),
         ]
     };
     brokers.into_iter().flat_map(each).collect()

@@ -10,6 +10,12 @@ use super::certificates::ServerCertificates;
 use super::figures::Sample;
 use super::login::Programs;
 
+/// The scenario of storms.
+pub(super) const STORM: &str = "reconnect-storm";
+/// Where clients of a storm connect from: connections that have ended keep their local ports for a
+/// minute, and one address has 28,000.
+pub(super) const STORM_SOURCES: &str = "--source-address=127.0.0.2-127.0.0.5";
+
 type Vars = Vec<(&'static str, String)>;
 
 /// How clients connect.
@@ -48,7 +54,7 @@ impl Way {
         vars.map(|(name, value)| (name, value.to_owned())).into()
     }
 
-    /// Variables of the scenario `reconnect-storm`.
+    /// Variables of the scenario of storms.
     pub(super) fn storm(self) -> Vars {
         let clients = self.storm_clients().to_string();
         let vars = [
@@ -98,8 +104,6 @@ pub(super) fn arguments(
         }
     };
     let mut arguments = vec![format!("--broker-cmd={command}")];
-    // Connections that have ended keep their local ports for a minute.
-    arguments.push("--source-address=127.0.0.2-127.0.0.5".to_owned());
     if let Some(ServerCertificates { ca, .. }) = tls {
         arguments.extend(["--transport", "tls", "--ca", &ca].map(str::to_owned));
     }
@@ -165,7 +169,7 @@ mod tests {
             arguments(is_mosquitto, Way::Tcp, programs, folder.path()).expect("prepares")
         };
         let command = "--broker-cmd=tacho broker --quiet --shards 1 --listen 127.0.0.1:{port}";
-        assert_eq!(of(false)[0], command);
+        assert_eq!(of(false), [command]);
         let mosquitto = of(true);
         assert!(mosquitto[0].contains("exec mosq -c"), "{mosquitto:?}");
     }

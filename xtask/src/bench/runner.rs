@@ -471,11 +471,15 @@ impl Runner {
         let (is_mosquitto, folder) = (subject == Subject::Mosquitto, self.folder.join("connects"));
         let mut broker = connects::arguments(is_mosquitto, way, programs, &folder)?;
         broker.push(format!("--broker-cores={}", self.options.broker_cpu));
+        let is_storm = load.scenario == connects::STORM;
+        if is_storm {
+            broker.push(connects::STORM_SOURCES.to_owned());
+        }
         let summary = self.tacho_run(load, dir, &broker, || {})?;
         let mut sample = read_summary(sample, &summary)?;
-        connects::figures(&mut sample, &summary);
-        if load.scenario == "login" {
-            login::figures(&mut sample, &summary)?;
+        match is_storm {
+            true => connects::figures(&mut sample, &summary),
+            false => login::figures(&mut sample, &summary)?,
         }
         Ok(sample)
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::attack::Attack;
 use super::connects::Way;
-use super::figures::{Figures, number};
+use super::figures::{Figures, grouped, number};
 
 /// A target and its result.
 #[derive(Clone, Debug, Serialize)]
@@ -226,7 +226,7 @@ fn judge_connects(judge: &mut Judge<'_>) {
         judge.record(&format!("most connections by {what}, against mosquitto"), most, TIMES, None);
         for subject in ["tacho", "mosquitto"] {
             let case = format!("{subject}_connect_storm_{name}");
-            let clients = way.storm_clients();
+            let clients = grouped(way.storm_clients() as f64);
             let target = format!("{clients} come back by {what}, {subject}: 99 % connected");
             judge.one(&target, &case, "storm_connected_ms_p99", "ms", None);
             judge.one("p99 of 50 pairs beside", &case, P99, "us", None);
