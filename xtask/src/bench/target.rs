@@ -229,7 +229,9 @@ fn judge_connects(judge: &mut Judge<'_>) {
             let clients = grouped(way.storm_clients() as f64);
             let target = format!("{clients} come back by {what}, {subject}: 99 % connected");
             judge.one(&target, &case, "storm_connected_ms_p99", "ms", None);
-            judge.one("p99 of 50 pairs beside", &case, P99, "us", None);
+            let beside =
+                format!("{clients} come back by {what}, {subject}: p99 of 50 pairs beside");
+            judge.one(&beside, &case, P99, "us", None);
         }
     }
 }
