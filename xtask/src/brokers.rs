@@ -15,6 +15,10 @@ pub(crate) const ALL: [&str; 4] = ["tacho", "mosquitto", "mochi", "rumqttd"];
 const MOSQUITTO: &str = "allow_anonymous true\nset_tcp_nodelay true\nlog_type error\n\
     max_inflight_messages 0\nmax_queued_messages 0\n";
 
+/// For measurements of speed: small messages are not held back, and nothing is stored.
+pub(crate) const MOSQUITTO_FAST: &str =
+    "allow_anonymous true\nset_tcp_nodelay true\npersistence false\nlog_type error\n";
+
 /// The guide's bridge: everything below `bridge/` to the other one, QoS kept.
 const MOSQUITTO_BRIDGE: &str = "listener PORT 127.0.0.1\nlistener OWN 127.0.0.1\n\
     connection other\naddress 127.0.0.1:OTHER\nbridge_protocol_version mqttv50\n\
@@ -98,14 +102,17 @@ impl Broker {
             let text = self.configuration.replace("inflight_messages 0", "inflight_messages 1000");
             let text = text + &bridge;
             fs::write(&path, text).with_context(|| format!("cannot write {path:?}"))?;
-            let (program, path) = (self.program.display(), path.display());
-            *command = format!(
-                "sh -c \"sed s/PORT/{{port}}/ {path} > {{dir}}/own.conf; exec {program} -c \
-                 {{dir}}/own.conf\""
-            );
+            let program = format!("{} -c", self.program.display());
+            *command = on_chosen_port(&path.display().to_string(), "{dir}/own.conf", &program);
         }
         Ok(Some(commands))
     }
+}
+
+/// The `--broker-cmd` of a program that has its port from its configuration, where PORT stands for
+/// it; `now` is the file with the port of the run.
+pub(crate) fn on_chosen_port(configuration: &str, now: &str, program: &str) -> String {
+    format!("sh -c \"sed s/PORT/{{port}}/ {configuration} > {now} && exec {program} {now}\"")
 }
 
 /// The brokers of these keys; without any, all that are installed or can be. Clients speak MQTT

@@ -209,8 +209,8 @@ impl<H: Handler> Net<H> {
         }
     }
 
-    /// Marks a connection that this loop has opened as a newcomer, as accepted ones are: it is
-    /// served after those that are established, see [`LoopConfig::newcomers_budget_ns`].
+    /// Marks a connection as a newcomer, as accepted and attached ones are from the beginning: it
+    /// is served after those that are established, see [`LoopConfig::newcomers_budget_ns`].
     ///
     /// [`LoopConfig::newcomers_budget_ns`]: crate::LoopConfig::newcomers_budget_ns
     pub fn newcomer(&mut self, conn: ConnId) {
@@ -317,9 +317,8 @@ impl<H: Handler> Net<H> {
     /// Continues a connection of another loop here. Its unread bytes are passed to `input` in this
     /// turn or, when called after the reads, in the next one; reading is not paused.
     pub fn attach(&mut self, detached: Detached<H::Shared>) -> ConnId {
-        let mut conn = detached.into_conn();
-        conn.newcomer = self.limits.newcomers_budget_ns > 0;
-        let id = self.insert(conn);
+        let id = self.insert(detached.into_conn());
+        self.newcomer(id);
         self.push_ready(id);
         self.push_dirty(id);
         id

@@ -210,9 +210,8 @@ fn accept<H: Handler>(net: &mut Net<H>, handler: &mut H, reserve: &mut Reserve) 
             match reserve.accept(&mut listener, now_ns) {
                 Accepted::Stream(stream) => {
                     net.counters.accepted += 1;
-                    let mut conn = Conn::new(Stream::Tcp(stream), Phase::Open);
-                    conn.newcomer = net.limits.newcomers_budget_ns > 0;
-                    let id = net.insert(conn);
+                    let id = net.insert(Conn::new(Stream::Tcp(stream), Phase::Open));
+                    net.newcomer(id);
                     handler.accepted(net, id, index);
                     if net.accept_gap_ns > 0 {
                         listener.retry_at_ns = now_ns + net.accept_gap_ns;

@@ -320,9 +320,8 @@ fn accept<H: Handler>(
             continue;
         }
         net.counters.accepted += 1;
-        let mut conn = Conn::new(Stream::Virtual(socket), Phase::Open);
-        conn.newcomer = net.limits.newcomers_budget_ns > 0;
-        let id = net.insert(conn);
+        let id = net.insert(Conn::new(Stream::Virtual(socket), Phase::Open));
+        net.newcomer(id);
         handler.accepted(net, id, listener);
     }
 }

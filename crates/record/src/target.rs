@@ -24,8 +24,8 @@ pub struct TargetRecord {
     /// With TLS: was the broker's certificate verified?
     #[serde(default)]
     pub tls_verified: Option<bool>,
-    /// With TLS: did clients resume the sessions of others? Records of before this was told have
-    /// none; there they did.
+    /// With TLS: did clients resume the sessions of others? Absent in older records, in which they
+    /// did.
     #[serde(default)]
     pub tls_resumed: Option<bool>,
     /// Of Tacho's own broker: what it promises about sessions that outlive their connections,

@@ -134,7 +134,8 @@ pub(super) fn all() -> Vec<Case> {
             cases.push(closed(subject, qos));
         }
     }
-    cases.extend(beside_forwarder());
+    cases.extend([0, 1].map(|qos| symmetric(Subject::Forwarder, qos, 60)));
+    cases.extend(with_forwarder_alone());
     cases.extend([tacho, Subject::Mosquitto].map(idle));
     cases.push(Case {
         name: "tacho_abuse_20k".to_owned(),
@@ -168,16 +169,11 @@ pub(super) fn all() -> Vec<Case> {
     cases
 }
 
-/// Where Tacho is compared with a bare forwarder: cases of it that are not among the others, and
-/// those of the forwarder.
-fn beside_forwarder() -> Vec<Case> {
-    let (tacho, forwarder) = (Subject::Tacho { shards: 1 }, Subject::Forwarder);
-    let mut cases = [0, 1].map(|qos| symmetric(forwarder, qos, 60)).to_vec();
-    for qos in [0, 1] {
-        cases.extend([tacho, forwarder].map(|subject| fan_out(subject, qos, 160)));
-    }
-    cases.extend([tacho, forwarder].map(fan_out_beside));
-    cases
+/// Where Tacho is compared with a bare forwarder alone, since no other broker keeps up.
+pub(super) fn with_forwarder_alone() -> Vec<Case> {
+    let both = [Subject::Tacho { shards: 1 }, Subject::Forwarder];
+    let fan_outs = [0, 1].map(|qos| both.map(|subject| fan_out(subject, qos, 160)));
+    fan_outs.into_iter().flatten().chain(both.map(fan_out_beside)).collect()
 }
 
 /// Connections one after the other and at once, with Tacho and with mosquitto.
@@ -326,7 +322,7 @@ fn fan_out_load(qos: u8, out_k: u64) -> Load {
 }
 
 /// 100 pairs beside a fan-out that nearly fills the core of a forwarder.
-pub(super) fn fan_out_beside(subject: Subject) -> Case {
+fn fan_out_beside(subject: Subject) -> Case {
     Case {
         name: format!("{}_beside_fanout", subject.name()),
         what: "100 pairs at QoS 1 beside a fan-out of 150K out/s at QoS 0".to_owned(),

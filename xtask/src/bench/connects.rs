@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::certificates::ServerCertificates;
 use super::figures::Sample;
 use super::login::Programs;
+use crate::brokers::{MOSQUITTO_FAST, on_chosen_port};
 
 /// The scenario of storms.
 pub(super) const STORM: &str = "reconnect-storm";
@@ -120,19 +121,17 @@ fn mosquitto(
 ) -> Result<String> {
     let program = programs.mosquitto.context("no mosquitto on this machine")?;
     // Started by root, it reads the key as another user otherwise.
-    let mut text = "listener PORT 127.0.0.1\nallow_anonymous true\nuser root\n\
-                    set_tcp_nodelay true\npersistence false\nlog_type error\n"
-        .to_owned();
+    let mut text = format!("listener PORT 127.0.0.1\nuser root\n{MOSQUITTO_FAST}");
     if let Some(ServerCertificates { ca, cert, key, .. }) = tls {
         text.push_str(&format!("cafile {ca}\ncertfile {cert}\nkeyfile {key}\n"));
     }
-    let [config, now] = ["connects.conf", "now.conf"].map(|name| folder.join(name));
+    let [config, now] =
+        ["connects.conf", "now.conf"].map(|name| folder.join(name).display().to_string());
     fs::write(&config, text).with_context(|| format!("cannot write {config:?}"))?;
-    let (program, config, now) = (program.display(), config.display(), now.display());
-    Ok(format!("sh -c \"sed s/PORT/{{port}}/ {config} > {now} && exec {program} -c {now}\""))
+    Ok(on_chosen_port(&config, &now, &format!("{} -c", program.display())))
 }
 
-/// The figures of a storm, from the run's summary; none of other loads.
+/// The figures of a storm, from the run's summary; none where it did not come to one.
 pub(super) fn figures(sample: &mut Sample, summary: &Value) {
     let Some(storm) = summary.pointer("/actions/0") else { return };
     let figure = |name: &str| storm.get(name).and_then(Value::as_f64);

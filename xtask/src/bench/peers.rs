@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::iter;
 
-use super::case::{Case, Subject, fan_out, fan_out_beside, floor, symmetric};
+use super::case::{Case, Subject, fan_out, floor, symmetric, with_forwarder_alone};
 use super::figures::{Figures, number};
 use crate::brokers::Broker;
 
@@ -23,23 +23,19 @@ const WORKLOADS: [(&str, &str); 9] = [
 /// Columns at whose rate there is a floor.
 const FLOORS: [(&str, &str); 2] = [("qos0_20k", "floor_20k"), ("qos0_60k", "floor_60k")];
 
-/// All workloads, each with every broker in turn. The forwarder knows no QoS 2, and only Tacho is
-/// compared with it where no other broker keeps up.
+/// All workloads, each with every broker in turn, and with the forwarder, which knows no QoS 2.
 pub(super) fn all(brokers: &[Broker]) -> Vec<Case> {
-    let all: Vec<Subject> = brokers.iter().map(subject).chain([Subject::Forwarder]).collect();
-    let (brokers, tacho) = (&all[..all.len() - 1], Subject::Tacho { shards: 1 });
+    let brokers: Vec<Subject> = brokers.iter().map(subject).collect();
+    let with_forwarder = || brokers.iter().copied().chain([Subject::Forwarder]);
     let mut cases = vec![floor(20), floor(60)];
     for (qos, tps_k) in [(0, 20), (0, 60), (1, 20), (1, 60)] {
-        cases.extend(all.iter().map(|subject| symmetric(*subject, qos, tps_k)));
+        cases.extend(with_forwarder().map(|subject| symmetric(subject, qos, tps_k)));
     }
     cases.extend(brokers.iter().map(|subject| symmetric(*subject, 2, 20)));
     for qos in [0, 1] {
-        cases.extend(all.iter().map(|subject| fan_out(*subject, qos, 100)));
+        cases.extend(with_forwarder().map(|subject| fan_out(subject, qos, 100)));
     }
-    for qos in [0, 1] {
-        cases.extend([tacho, Subject::Forwarder].map(|subject| fan_out(subject, qos, 160)));
-    }
-    cases.extend([tacho, Subject::Forwarder].map(fan_out_beside));
+    cases.extend(with_forwarder_alone());
     cases
 }
 

@@ -28,12 +28,9 @@ use super::machine::{MEMORY_BACK, free_port, rss_bytes};
 use super::partial::{SENT_BYTES, partial_packets};
 use super::routing;
 use super::scaling;
-use crate::brokers::Broker;
+use crate::brokers::{Broker, MOSQUITTO_FAST};
 use crate::floor::Floor;
 use crate::shell;
-
-const MOSQUITTO_CONF: &str = "allow_anonymous true\nset_tcp_nodelay true\npersistence false\n\
-    log_type error\n";
 
 const BURST: &str = "bench/scenarios/burst.toml";
 const LOAD_START: Duration = Duration::from_secs(11);
@@ -67,7 +64,7 @@ impl Runner {
         pin(&[options.broker_cpu, options.generator_cpu])?;
         let folder = shell::target_dir().join("bench");
         fs::create_dir_all(&folder).context("cannot create the folder for runs")?;
-        fs::write(folder.join("mosquitto.conf"), MOSQUITTO_CONF).context("cannot write")?;
+        fs::write(folder.join("mosquitto.conf"), MOSQUITTO_FAST).context("cannot write")?;
         Ok(Self {
             options: options.clone(),
             tacho: tacho.to_owned(),

@@ -3,13 +3,13 @@
 //! and subscribe to exactly its topic, or to it with `+` as the last level.
 //!
 //! It has no sessions, limits, wills and retained messages, keeps nothing until it is acknowledged,
-//! and ends connections that publish at QoS 2. A message costs the kernel's share here; what an
-//! honest client sees beside an attacker is the machine's and the attacker's.
+//! and ends connections that publish at QoS 2 or, in 5.0, unsubscribe. A message costs the kernel's
+//! share here; what an honest client sees beside an attacker is the machine's and the attacker's.
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
@@ -57,7 +57,7 @@ struct MqttForwarder {
     listener: TcpListener,
     clients: HashMap<u64, ForwarderClient>,
     next: u64,
-    /// Topic → subscribers.
+    /// Topic filter → subscribers.
     routes: HashMap<Vec<u8>, Rc<Vec<Receiver>>>,
     dirty: Vec<u64>,
     buffer: Box<[u8]>,
@@ -72,20 +72,23 @@ pub(super) fn run(cpu: Option<usize>) -> Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot listen")?;
     listener.set_nonblocking(true).context("cannot make the listener non-blocking")?;
     println!("{}", listener.local_addr().context("no local address")?.port());
-    let epoll = accepting::watch(&listener, std::io::stdin())?;
-    let mut forwarder = MqttForwarder {
-        epoll,
-        listener,
-        clients: HashMap::new(),
-        next: FIRST_CLIENT,
-        routes: HashMap::new(),
-        dirty: Vec::new(),
-        buffer: vec![0; READ_BYTES].into_boxed_slice(),
-    };
-    forwarder.serve()
+    MqttForwarder::new(listener, std::io::stdin())?.serve()
 }
 
 impl MqttForwarder {
+    /// Until `input` closes.
+    fn new(listener: TcpListener, input: impl AsFd) -> Result<Self> {
+        Ok(Self {
+            epoll: accepting::watch(&listener, input)?,
+            listener,
+            clients: HashMap::new(),
+            next: FIRST_CLIENT,
+            routes: HashMap::new(),
+            dirty: Vec::new(),
+            buffer: vec![0; READ_BYTES].into_boxed_slice(),
+        })
+    }
+
     fn serve(&mut self) -> Result<()> {
         let mut events = Vec::with_capacity(EVENTS_PER_WAIT);
         loop {
@@ -335,6 +338,63 @@ fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn exchange(client: &mut TcpStream, packet: &[u8], answer: &[u8]) {
+        client.write_all(packet).expect("writes");
+        receive(client, answer);
+    }
+
+    fn receive(client: &mut TcpStream, expected: &[u8]) {
+        let mut bytes = vec![0; expected.len()];
+        client.read_exact(&mut bytes).expect("an answer");
+        assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn messages_are_passed_on_at_both_levels_and_in_both_versions() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        listener.set_nonblocking(true).expect("is possible");
+        let address = listener.local_addr().expect("an address");
+        let (input, end) = std::io::pipe().expect("a pipe");
+        let serving = std::thread::spawn(move || {
+            MqttForwarder::new(listener, &input).and_then(|mut forwarder| forwarder.serve())
+        });
+        let text = |text: &str| [&[0, text.len() as u8], text.as_bytes()].concat();
+        // What MQTT 5.0 has more: properties, none of them, in three packets.
+        for none in [&[][..], &[0][..]] {
+            let level = 4 + none.len() as u8;
+            let connect = |name: &str| {
+                let mut client = TcpStream::connect(address).expect("accepts");
+                let head = [&text("MQTT")[..], &[level, 2, 0, 0], none, &text(name)].concat();
+                let connack = mqtt::packet(0x20, &[&[0, 0], none].concat());
+                exchange(&mut client, &mqtt::packet(0x10, &head), &connack);
+                client
+            };
+            let subscribed = |name: &str, filter: &str, qos: u8| {
+                let mut client = connect(name);
+                let body = [&[0, 7], none, &text(filter), &[qos]].concat();
+                let suback = mqtt::packet(0x90, &[&[0, 7], none, &[qos]].concat());
+                exchange(&mut client, &mqtt::packet(0x82, &body), &suback);
+                client
+            };
+            let mut all = subscribed("all", "a/+", 1);
+            let mut one = subscribed("one", "a/b", 0);
+            let mut publisher = connect("publisher");
+            let once = mqtt::packet(0x30, &[&text("a/b")[..], none, b"x"].concat());
+            for id in 1..=2 {
+                let with = |id| [&text("a/b")[..], &[0, id], none, b"x"].concat();
+                let publish = mqtt::packet(0x32, &with(90 + id));
+                exchange(&mut publisher, &publish, &[0x40, 2, 0, 90 + id]);
+                receive(&mut all, &mqtt::packet(0x32, &with(id)));
+                receive(&mut one, &once);
+            }
+            publisher.write_all(&once).expect("writes");
+            receive(&mut all, &once);
+            receive(&mut one, &once);
+        }
+        drop(end);
+        serving.join().expect("does not panic").expect("ends with its input");
+    }
 
     #[test]
     fn lengths_of_packets() {

@@ -93,19 +93,18 @@ impl TransportArguments {
         by_tls: bool,
         certified: bool,
     ) -> Option<(&'static str, &'static str)> {
-        let about_certificates = [
-            (self.ca.is_some(), "--ca"),
-            (self.cert.is_some(), "--cert"),
-            (self.test_ca.is_some(), "--test-ca"),
-            (self.insecure, "--insecure"),
-            (self.server_name.is_some(), "--server-name"),
-        ];
-        let what = "no broker with certificates of its own is reached by TLS";
-        let of_certificates =
-            about_certificates.into_iter().find(|(given, _)| *given && !certified);
-        of_certificates.map(|(_, flag)| (flag, what)).or_else(|| {
-            (self.tls_resume && !by_tls).then_some(("--tls-resume", "no broker is reached by TLS"))
-        })
+        const ANY: &str = "no broker is reached by TLS";
+        const CERTIFIED: &str = "no broker with certificates of its own is reached by TLS";
+        [
+            (self.ca.is_some(), "--ca", certified, CERTIFIED),
+            (self.cert.is_some(), "--cert", certified, CERTIFIED),
+            (self.test_ca.is_some(), "--test-ca", certified, CERTIFIED),
+            (self.insecure, "--insecure", certified, CERTIFIED),
+            (self.server_name.is_some(), "--server-name", certified, CERTIFIED),
+            (self.tls_resume, "--tls-resume", by_tls, ANY),
+        ]
+        .into_iter()
+        .find_map(|(given, flag, is_of_use, why)| (given && !is_of_use).then_some((flag, why)))
     }
 
     /// The scenario's TLS options for a target, overridden by the flags; none for a broker

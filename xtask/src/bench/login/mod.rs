@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::certificates::{P256, ServerCertificates, openssl};
 use super::figures::Sample;
+use crate::brokers::on_chosen_port;
 use crate::shell;
 use backend::Backend;
 pub(super) use method::Method;
@@ -193,9 +194,7 @@ impl Preparation<'_> {
         )?;
         let now = self.path("now.toml").display().to_string();
         // A listener with such a user is in no flag.
-        let command = format!(
-            "sh -c \"sed s/PORT/{{port}}/ {config} > {now} && exec {tacho} --config {now}\""
-        );
+        let command = on_chosen_port(&config, &now, &format!("{tacho} --config"));
         let words = ["--transport", "tls", "--ca", &ca, "--test-ca", &ca, "--test-ca-key", &ca_key];
         Ok((command, words.map(str::to_owned).to_vec()))
     }
